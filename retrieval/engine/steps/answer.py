@@ -17,7 +17,7 @@ from retrieval.engine.ports import Prompt
 from retrieval.engine.steps.grounding.claims import brackets_of, claims_of
 from retrieval.engine.steps.grounding.verify import NOTHING_SUPPORTED, check_by_words, verify
 from retrieval.engine.steps.passages import NEAREST, NEAREST_CHARS, SHOWN_CHARS, Shown, best_sources, show_passages
-from retrieval.engine.steps.retrieve import compress, order, position_strategy, positions
+from retrieval.engine.steps.retrieve import compress, fit, order, position_strategy, positions
 from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.steps.writing import (
     AnswerWriter,
@@ -30,7 +30,7 @@ from retrieval.engine.steps.writing import (
 from retrieval.engine.text.analysis import Language, in_script, phrase
 from retrieval.engine.text.markers import cited_markers
 from retrieval.engine.text.quoting import one_line, quote_history, quote_source
-from retrieval.engine.trace import degrade, note, reason_text, skip
+from retrieval.engine.trace import HeldBackTrace, degrade, note, reason_text, skip
 from retrieval.engine.values import (
     Answer,
     Clarification,
@@ -67,6 +67,37 @@ async def write_answer(
     Never raises a ModelError. See `write_from`."""
     answer = await write_from(deps, question, await select_passages(deps, question, candidates), way_out=way_out)
     return await with_nearest(deps, question, answer) if is_unsupported(answer) else answer
+
+
+async def write_from_more(
+    deps: Deps, question: Question, read: Answer, candidates: Sequence[ScoredChunk]
+) -> Answer | None:
+    """Another answer beside one that has been read, which reaches nobody yet: from the same sources, in their places,
+    so that the markers of both hold, and from those of the candidates that are new. None: nothing is new, or the model
+    writes nothing from it.
+    """
+    known = {source.chunk.chunk_id for source in read.sources}
+    fresh = [candidate for candidate in candidates if candidate.chunk_id not in known]
+    before = [ScoredChunk(chunk=source.chunk, scores=source.scores) for source in read.sources]
+    author = await author_of(deps, lambda: _prompt(deps, question, (), "refuse"))
+    if not fresh or author.room is None:
+        return None
+    passages = fit([*before, *await select_passages(deps, question, fresh)], tokens=author.room)
+    if len(passages) <= len(before):
+        return None
+    held_back = replace(deps, trace=HeldBackTrace(deps.trace))
+    answer = await write_from(held_back, question, passages)
+    is_written = answer.decision == "ANSWER" and bool(answer.model and answer.text)
+    return answer if is_written and not answer.partial else None
+
+
+async def with_another(deps: Deps, read: Answer, another: Answer) -> Answer:
+    """The answer that has been read, and behind it another one of `write_from_more`, which is sent now."""
+    await deps.trace.choose_sources(another.sources)
+    lead = f"\n\n{phrase('looked_again', deps.language)}\n\n"
+    both = await with_more(deps, replace(read, sources=another.sources), lead + another.text)
+    moved = behind(both.text[: len(both.text) - len(another.text)], another).grounding
+    return replace(both, grounding=(*read.grounding, *moved), reason=another.reason)
 
 
 def is_unsupported(answer: Answer) -> bool:

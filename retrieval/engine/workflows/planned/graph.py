@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from retrieval.engine.steps.answer import refuse, write_answer
-from retrieval.engine.steps.judge import rerank
+from retrieval.engine.steps.answer import refuse, with_another, write_answer, write_from_more
+from retrieval.engine.steps.grounding.second_look import second_look
+from retrieval.engine.steps.judge import judging_is_on, rerank
 from retrieval.engine.steps.memory import consolidate_memory, quote_memories, recall_memory
 from retrieval.engine.steps.query import condense
 from retrieval.engine.steps.retrieve import dedupe, may_search_web
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.steps.writing import WayOut
+from retrieval.engine.values import Answer, Question
 from retrieval.engine.workflows import Asking, Workflow, has_documents
 from retrieval.engine.workflows.planned.plan import Plan, Task, make_plan, noted_plan
 from retrieval.engine.workflows.planned.reflection import Problem, Reflection, Remedy, reflect
@@ -35,6 +38,7 @@ class State(Asking, total=False):
     best: Reflection
     in_vain: bool  # the last retry improved nothing
     refused: str  # why the writing model did not answer from the best result
+    unconfirmed: Answer  # what has been written and read, which the second look does not confirm
 
 
 # ------------------------------------------------------------------------------------------------ planning
@@ -74,7 +78,9 @@ async def reflect_on_findings(state: State, runtime: Runtime[Deps]) -> State:
 
 def after_reflection(state: State, runtime: Runtime[Deps]) -> Literal["generate", "mend", "no_answer"]:
     """Pass, else mend while a retry, time and a remedy are left, else the best result so far. What would pass but is
-    out of date is looked up on the web, where that is wanted."""
+    out of date is looked up on the web, where that is wanted. For an answer that is not confirmed, one search more."""
+    if "unconfirmed" in state:
+        return "generate"
     way = next_way(runtime.context, state)
     is_good = state["reflection"].outcome == "pass"
     if way and (not is_good or way == ("outdated", "web_search")):
@@ -124,14 +130,36 @@ def next_way(deps: Deps, state: State) -> tuple[Problem | None, Remedy] | None:
 
 # ------------------------------------------------------------------------------------------------ answers
 async def generate(state: State, runtime: Runtime[Deps]) -> State:
-    """The answer, or why the writing model says that the best passages don't answer."""
+    """The answer, or why the writing model says that the best passages don't answer.
+
+    One that the second look does not confirm is searched for once more, and written anew behind it.
+    """
     deps, question, best = runtime.context, state["question"], state["best"]
+    if "unconfirmed" in state:
+        return {"answer": await _confirmed(deps, question, state["unconfirmed"], state["reflection"])}
     way_out: WayOut = "none" if best.outcome == "pass" else "refuse"
     answer = await write_answer(deps, question, best.candidates, way_out=way_out)
     if not answer.text:
         return {"refused": answer.reason}
+    if judging_is_on(question):
+        answer = await second_look(deps, answer, question=question.standalone)
+    if answer.support == "none" and next_way(deps, state):
+        return {"unconfirmed": answer}
     await consolidate_memory(deps, question, answer)
     return {"answer": answer}
+
+
+async def _confirmed(deps: Deps, question: Question, read: Answer, reflection: Reflection) -> Answer:
+    """With another answer behind it, which a second look confirms; as it is where there is none."""
+    another = await write_from_more(deps, question, read, reflection.candidates)
+    if another is None:
+        return read
+    another = await second_look(deps, another, question=question.standalone)
+    if another.support not in ("full", "partly"):
+        return read
+    answer = replace(await with_another(deps, read, another), support="partly")
+    await consolidate_memory(deps, question, answer)
+    return answer
 
 
 def after_generating(state: State, runtime: Runtime[Deps]) -> Literal["mend", "no_answer", "__end__"]:
@@ -141,6 +169,8 @@ def after_generating(state: State, runtime: Runtime[Deps]) -> Literal["mend", "n
 
 
 async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
+    if "unconfirmed" in state:  # no time was left to search once more
+        return {"answer": state["unconfirmed"]}
     candidates = state["best"].candidates if "best" in state else None
     reason = state.get("refused", "")
     return {"answer": await refuse(runtime.context, state["question"], candidates, reason=reason)}
@@ -169,4 +199,4 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     return graph.compile(name="planned")
 
 
-WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: settings.planned.timeout_s)
+WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: settings.planned.timeout_s, looks_itself=True)

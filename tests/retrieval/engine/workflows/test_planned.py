@@ -238,3 +238,43 @@ async def test_nothing_that_documents_hold_goes_out_to_the_web(online) -> None:
     await answer(ask(UNKNOWN, options=AnswerOptions(web_search=True)), web=web)
     assert web.queries
     assert "NLU-E107" not in " ".join(web.queries)
+
+
+# ------------------------------------------------------------------------------------------------ the second look
+LOOKS, JUDGE = '"supported"', "Task: JUDGE"
+DOUBT, TRUST = {"supported": [False], "answers": False}, {"supported": [True], "answers": True}
+RESIT = "A late resit costs EUR 55 [{marker}]."
+
+
+def scripted(online: Any, *, second: dict[str, Any]) -> None:
+    """A first answer that nobody confirms, and a second search that finds the passage about resits."""
+    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "deposit Lakeside hall")))
+    online.reply(match=REFLECTS, json=lambda prompt: reflection(*[9] * prompt.count("</passage>"), completeness=9))
+    online.reply(match='"queries"', json={"queries": ["late resit"]})
+    online.reply(match=LOOKS, json=DOUBT, times=1)
+    online.reply(match=JUDGE, json={"relevant_passages": [], "verdict": "no_answer"})
+    online.reply(match=LOOKS, json=second)
+    online.reply(match="Task: WRITE", text=GOOD, times=1)
+
+
+async def test_an_answer_that_is_not_confirmed_is_searched_for_once_more_and_written_behind_it(online) -> None:
+    scripted(online, second=TRUST)
+    online.reply(match="Task: WRITE", text=RESIT.format(marker=2))
+    result, trace, events = await answer(CLEAR)
+    assert result.text == events.text
+    first, lead, second = result.text.split("\n\n")
+    assert (first, lead, second) == (GOOD, "A second search, with other words:", RESIT.format(marker=2))
+    assert [source.chunk.title for source in result.sources if source.cited] == [
+        "Student Housing Policy", "Examination Regulations",
+    ]  # fmt: skip
+    assert result.support == "partly"
+    assert [result.text[one.start : one.end] for one in result.grounding] == [GOOD, RESIT.format(marker=2)]
+    assert len(steps(trace, "plan")) == 2
+
+
+async def test_where_the_second_search_brings_no_confirmed_answer_the_first_stays_not_confirmed(online) -> None:
+    scripted(online, second=DOUBT)
+    online.reply(match="Task: WRITE", text=RESIT.format(marker=2))
+    result, trace, events = await answer(CLEAR)
+    assert (result.text, events.text, result.support) == (GOOD, GOOD, "none")
+    assert len(steps(trace, "generate")) == 2
