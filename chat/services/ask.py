@@ -138,7 +138,8 @@ def _answer_create(
             session = _session(user=user, session_id=session_id, kept=kept)
             check_limits(user)
             session.workflow, session.collections = workflow, request.get("collections", [])
-            session.title = session.title or Truncator(clean_line(text)).chars(TITLE_CHARS)
+            if not session.title or _is_named_by(edited, session):
+                session.title = _title_of(text)
             session.save()
             if regenerated:
                 question = _question_reopen(regenerated)
@@ -167,6 +168,15 @@ def _answer_create(
         replace(question_of(answer, user=user, scope=scope), again=regenerated is not None),
         unread=[key for key, status in attached.items() if status not in FINISHED],
     )
+
+
+def _title_of(text: str) -> str:
+    return Truncator(clean_line(text)).chars(TITLE_CHARS)
+
+
+def _is_named_by(question: Message | None, session: Session) -> bool:
+    """Whether the conversation goes by this question, its first one, and was not renamed."""
+    return question is not None and question.follows_id is None and session.title == _title_of(question.text)
 
 
 def _merged_request(answer: Message, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,9 +29,7 @@ def test_a_document_is_summarised_and_compared(open_page: Callable[..., Page], t
     page.locator(".doc-title").first.click()
     page.get_by_role("link", name="Summarise").click()
     chips = page.get_by_label("Only these documents").get_by_role("listitem")
-    expect(chips).to_have_count(2)
-    expect(page.get_by_label("Your question")).to_have_value("Summarise “Library loan regulations”.")
-    page.get_by_role("button", name="Send the question").click()
+    expect(page.get_by_role("article", name="Question")).to_contain_text("Summarise “Library loan regulations”.")
     expect(page.locator(".answer .source-card").first).to_be_visible()
     expect(chips).to_have_count(1)
 
@@ -41,6 +39,35 @@ def test_a_document_is_summarised_and_compared(open_page: Callable[..., Page], t
         tick.check()
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_role("menuitem", name="Compare").click()
-    expect(chips).to_have_count(3)
-    page.get_by_role("button", name="Send the question").click()
     expect(page.get_by_text("A lost card costs EUR 12.").first).to_be_visible()
+    expect(chips).to_have_count(2)
+
+
+def test_a_link_from_elsewhere_waits_for_the_readers_enter(
+    open_page: Callable[..., Page], tmp_path: Path, site: Site
+) -> None:
+    page = open_page(PHONE)
+    sign_up(page)
+    upload(page, tmp_path)
+    page.goto("/documents/?collection=documents")
+    document = page.locator(".doc-title").first.get_attribute("href")
+    assert document
+    page.goto(f"/?documents={document.strip('/').split('/')[-1]}&task=summarise")
+    expect(page.get_by_label("Your question")).to_have_value("Summarise “Library loan regulations”.")
+    expect(page.get_by_role("article", name="Question")).to_have_count(0)
+
+
+def test_the_question_stays_in_view_while_a_long_answer_is_written(
+    open_page: Callable[..., Page], tmp_path: Path, site: Site
+) -> None:
+    site.ollama.reset()
+    site.ollama.reply(match="You summarise one document", text="\n\n".join(["A paragraph of the summary."] * 60))
+    page = open_page(PHONE)
+    sign_up(page)
+    upload(page, tmp_path)
+    page.goto("/documents/?collection=documents")
+    page.locator(".doc-title").first.click()
+    page.get_by_role("link", name="Summarise").click()
+    expect(page.locator(".answer-actions").first).to_be_attached(timeout=60_000)
+    expect(page.get_by_role("article", name="Question")).to_be_in_viewport()
+    expect(page.locator(".answer-actions").first).not_to_be_in_viewport()

@@ -98,3 +98,17 @@ async def test_nothing_is_edited_while_an_answer_is_written(api: Api, workflow: 
     for call in (f"{first['reply_to']}/show", f"{first['message_id']}/regenerate"):
         assert (await api.call("post", f"/api/messages/{call}")).status_code == 409
     assert (await shown(api, first["session_id"]))[0]["superseded"] is False
+
+
+async def test_an_edited_first_question_names_the_conversation_unless_it_was_renamed(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    first, second = await dialogue(api, workflow, "A", "B")
+    session = f"/api/sessions/{first['session_id']}"
+    await edit(api, second["reply_to"], "B2")
+    assert (await api.call("get", session)).json()["title"] == "A"
+    edited = (await edit(api, first["reply_to"], "A2")).json()
+    assert (await api.call("get", session)).json()["title"] == "A2"
+    await api.call("patch", session, {"title": "Mine"})
+    await edit(api, edited["reply_to"], "A3")
+    assert (await api.call("get", session)).json()["title"] == "Mine"

@@ -126,6 +126,15 @@ describe("an answer", () => {
     assert.deepEqual(answer.after.querySelectorAll(".source-card").map((card) => card.dataset.marker), ["2", "3", "4", "5", "6"]);
     assert.match(after, /1 more passage looked at/);
   });
+  test("from many passages of one document has them under one card, beside those of others", () => {
+    const cited = (marker, document_id, title) => ({ ...source, marker, document_id, title, cited: true });
+    const sources = [cited(1, "a", "Guide"), cited(2, "b", "Rules"), cited(3, "a", "Guide"), cited(4, "a", "Guide"), cited(5, "c", "Fees")];
+    const { answer } = finished({ sources });
+    const group = answer.after.querySelector(".document-card");
+    assert.equal(group.querySelector("summary").textContent, "Guide3 passages");
+    assert.deepEqual(group.querySelectorAll(".source-card").map((card) => card.dataset.marker), ["1", "3", "4"]);
+    assert.deepEqual(answer.after.querySelectorAll(".source-card").map((card) => card.dataset.marker), ["1", "3", "4", "2", "5"]);
+  });
   test("that asks back offers its choices and no sources", () => {
     const { answer, on } = finished({ decision: "CLARIFY", clarification: { question: "Which?", options: ["A", "B"] } });
     answer.after.querySelectorAll(".option")[1].click();

@@ -6,6 +6,7 @@ import { site } from "./site.js";
 
 const { Uploads } = await site("documents/uploads.js");
 const { Collections, isUnapproved, wantsReembedding } = await site("documents/collections.js");
+const { lookForModel } = await site("document_tasks.js");
 const { documentOptions, documentTasks, isWorking, statusBadge } = await site("documents/document_row.js");
 
 /** Uploads whose calls are answered by the test: `sent[i].answer(status, body)`. */
@@ -180,5 +181,16 @@ describe("a document", () => {
     assert.deepEqual(addresses({}), ["/?documents=1", "/?documents=1&task=summarise", "/?documents=1&task=list"]);
     assert.deepEqual(addresses({ superseded: true }), ["/?documents=1&task=summarise", "/?documents=1&task=list"]);
     assert.deepEqual(addresses({ status: "parsing" }), []);
+  });
+  test("says what cannot be asked without a model", async () => {
+    const problems = () => documentTasks(row).map(({ problem }) => problem ?? "");
+    const online = (value) => mock.method(globalThis, "fetch", async () => ({ ok: true, status: 200, headers: new Headers({ "content-type": "application/json" }), json: async () => ({ online: value }), text: async () => JSON.stringify({ online: value }) }));
+    online(false);
+    await lookForModel();
+    assert.deepEqual(problems(), ["", "", "Needs an AI model; none is connected."]);
+    online(true);
+    await lookForModel();
+    assert.deepEqual(problems(), ["", "", ""]);
+    mock.restoreAll();
   });
 });

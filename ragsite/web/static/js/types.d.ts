@@ -218,7 +218,7 @@ declare namespace Ui {
     optional?: boolean; [attribute: string]: unknown;
   }
   interface MenuItem {
-    label?: string; note?: string; heading?: string; back?: boolean; opens?: () => (MenuItem | null)[] | Promise<(MenuItem | null)[]>; icon?: string; hint?: string; href?: string; download?: boolean; danger?: boolean;
+    label?: string; note?: string; heading?: string; back?: boolean; opens?: () => (MenuItem | null)[] | Promise<(MenuItem | null)[]>; icon?: string; hint?: string; problem?: string; href?: string; download?: boolean; danger?: boolean;
     checked?: boolean; radio?: boolean; run?: (event: Event) => unknown;
   }
 }

@@ -267,13 +267,14 @@ function menuItem(item, onclick) {
   const checkable = item.checked !== undefined;
   const inner = [
     item.icon ? icon(item.icon) : null,
-    h("span", { class: "grow" }, item.label, item.hint ? h("small", {}, item.hint) : null),
+    h("span", { class: "grow" }, item.label, item.problem || item.hint ? h("small", {}, item.problem || item.hint) : null),
     item.note ? h("span", { class: "menu-note" }, item.note) : null,
     checkable ? h("span", { class: "tick" }, icon("check")) : null,
     item.opens && !item.back ? icon("right") : null,
   ];
   const role = checkable ? (item.radio ? "menuitemradio" : "menuitemcheckbox") : "menuitem";
   const shared = { "aria-haspopup": item.opens && !item.back ? "menu" : null, class: `menu-item${item.danger ? " danger" : ""}`, role, tabindex: "-1", "aria-checked": checkable ? String(item.checked) : null, onclick };
+  if (item.problem) return h("button", { ...shared, type: "button", "aria-disabled": "true", onclick: null }, inner);
   return item.href
     ? h("a", { ...shared, href: item.href, download: item.download ? "" : null }, inner)
     : h("button", { ...shared, type: "button" }, inner);

@@ -12,6 +12,7 @@ import { dressProse } from "./prose.js";
 import { loadMarkdown, StreamText } from "./stream_text.js";
 import { versionSwitch } from "./versions.js";
 
+const CARDS_OF_ONE = 2; // document, before its passages are a click away
 const CARDS_SHOWN = 4; // of passages that are not cited, before the others are a click away
 const INCOMPLETE = ["cut", "stopped", "interrupted"];
 /** @type {Record<string, string>} by why it is not complete; an interrupted one by what broke off, the model or the site */
@@ -293,7 +294,8 @@ export class Answer {
     if (!this.sources.length) return;
     const cited = this.sources.filter((source) => source.cited);
     const rest = this.sources.filter((source) => !source.cited);
-    const cards = (/** @type {Api.Source[]} */ list) => h("ul", { class: "source-cards" }, list.map((source) => h("li", {}, this.card(source))));
+    const cards = (/** @type {Api.Source[]} */ list) => h("ul", { class: "source-cards" }, byDocument(list).map((group) => h("li", {},
+      group.length > CARDS_OF_ONE && list.length > CARDS_SHOWN ? this.documentCard(group) : group.map((source) => this.card(source)))));
     if (this.message && isPassagesAlone(this.message)) { // what is cited stands above as it is
       const more = rest.slice(CARDS_SHOWN);
       append(this.after, [rest.length ? h("section", { class: "answer-sources", "aria-label": gettext("Sources") }, cards(rest.slice(0, CARDS_SHOWN)),
@@ -306,6 +308,14 @@ export class Answer {
       rest.length ? h("details", { class: "more-sources" }, h("summary", {}, icon("chevron"), cited.length
         ? ngettext("{count} more passage looked at", "{count} more passages looked at", rest.length)
         : ngettext("{count} passage looked at", "{count} passages looked at", rest.length)), cards(rest)) : null)]);
+  }
+
+  /** Many passages of one document, whose cards are a click away. @param {Api.Source[]} group */
+  documentCard(group) {
+    return h("details", { class: "document-card" },
+      h("summary", {}, icon("chevron"), h("span", { class: "source-title", dir: "auto" }, group[0].title),
+        h("span", { class: "source-place" }, ngettext("{count} passage", "{count} passages", group.length))),
+      group.map((source) => this.card(source)));
   }
 
   /** @param {Api.Source} source */
@@ -365,6 +375,17 @@ export class Answer {
 
 /** No model wrote it: passages as they stand in their documents. @param {Api.Answer} message */
 const isPassagesAlone = ({ decision, degraded, model }) => decision === "ANSWER" && !model && degraded.some(({ step }) => step === "generate");
+
+/** Sources of one document beside each other, in the order of the first of each. @param {Api.Source[]} sources */
+function byDocument(sources) {
+  /** @type {Map<unknown, Api.Source[]>} */
+  const groups = new Map();
+  for (const source of sources) {
+    const key = isWeb(source) ? source.url : source.document_id;
+    groups.set(key, [...(groups.get(key) ?? []), source]);
+  }
+  return [...groups.values()];
+}
 
 /** @param {Api.PlanTask[]} tasks */
 const drawPlan = (tasks) => (tasks.length > 1 ? planTasks(tasks) : null);

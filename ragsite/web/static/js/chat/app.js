@@ -2,7 +2,8 @@
 import { api } from "../api.js";
 import { bootData, byId, icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { announcer, errorToast, menuButton } from "../ui.js";
+import { lookForModel, taskProblem } from "../document_tasks.js";
+import { announcer, errorToast, menuButton, toast } from "../ui.js";
 import { Composer } from "./composer.js";
 import { History } from "./history.js";
 import { liveLine } from "./live.js";
@@ -148,7 +149,7 @@ function ask(text) {
   if (asksOnceLoaded || thread.live()) return false;
   thread.addQuestion(text);
   awaitAnswer(thread.addAnswer(), text);
-  thread.toEnd();
+  thread.holdQuestion();
   askedAt = Date.now();
   transport.ask({ message: text, session_id: sessionId, ...composer.settings() });
   return true;
@@ -205,7 +206,7 @@ function edit(id, text) {
   const answer = thread.addAnswer();
   answer.isEdit = true;
   awaitAnswer(answer, text);
-  thread.toEnd();
+  thread.holdQuestion();
   transport.again(id, "edit", { message: text });
 }
 
@@ -293,7 +294,10 @@ function receive(event) {
   if (event.done) {
     announce(event.type === "error" ? event.content : answer.spoken());
     composer.setBusy(false);
-    sessions.load();
+    sessions.load().then(() => { // an edited first question names the conversation
+      const listed = sessions.find(sessionId)?.title;
+      if (listed) showTitle(listed);
+    }, errorToast);
   }
 }
 
@@ -349,6 +353,17 @@ function showOthersQuestion(event) {
   }).catch(errorToast);
 }
 
+/** What a page of this site asked for is done at once; a link from elsewhere waits for the reader's Enter. */
+async function beginTask() {
+  showWelcome();
+  const { task } = composer.named;
+  if (!task || !document.referrer.startsWith(`${location.origin}/`)) return;
+  await lookForModel();
+  const problem = taskProblem(task);
+  if (problem) toast(problem, { ms: 8000 });
+  else composer.send();
+}
+
 // --------------------------------------------------------------------------------------------- keys and start
 listenForShortcuts({ panel, stop, write: () => composer.input.focus(), startAnew: () => openSession(null) });
 document.addEventListener("keydown", (event) => {
@@ -378,4 +393,4 @@ sessions.hasArchive = boot.has_archive;
 sessions.load();
 const address = new URLSearchParams(location.search);
 openSession(boot.session?.id || null, boot.session?.title || "", { push: false });
-if (!boot.session && address.size) composer.begin(address).then(showWelcome).catch(errorToast);
+if (!boot.session && address.size) composer.begin(address).then(beginTask).catch(errorToast);

@@ -6,6 +6,8 @@ import { Answer } from "./answer.js";
 import { versionSwitch } from "./versions.js";
 
 const NEAR_END_PX = 120;
+const NEAR_TOP_PX = 24;
+const ROOM_ABOVE_PX = 12;
 const KEEPS_PLACE = globalThis.CSS?.supports?.("overflow-anchor", "auto") ?? false; // what is looked at, when something grows above it
 
 /** @typedef {import("./answer.js").Actions & {edit?: (id: Api.Id, text: string) => unknown}} Actions */
@@ -24,9 +26,12 @@ export class Thread {
     /** @type {HTMLElement | null} */
     this.lastQuestion = null;
     this.following = true;
+    /** @type {HTMLElement | null} the question that stays on the screen while its answer is written */
+    this.held = null;
     this.clear();
     this.jump.addEventListener("click", () => this.toEnd(true));
     scroll.addEventListener("scroll", () => {
+      if (this.held && this.scroll.scrollTop > this.topOf(this.held) + NEAR_TOP_PX) this.held = null; // somebody reads on
       this.following = this.isNearEnd();
       this.jump.hidden = this.following;
     }, { passive: true });
@@ -37,6 +42,7 @@ export class Thread {
     this.answers = [];
     this.questions.clear();
     this.lastQuestion = null;
+    this.held = null;
     this.following = true;
     this.jump.hidden = true;
     replace(this.list);
@@ -288,10 +294,25 @@ export class Thread {
 
   /** `ended`: the last answer has just been finished, with all that stands under it. @param {boolean} [ended] */
   grew(ended = false) {
-    if (this.following && (ended || this.live())) this.toEnd();
+    if (!this.following || !(ended || this.live())) return;
+    if (this.held) this.scroll.scrollTo({ top: Math.min(this.topOf(this.held), this.scroll.scrollHeight) });
+    else this.toEnd();
+  }
+
+  /** The answer that is being written is followed until its question stands at the top. */
+  holdQuestion() {
+    this.toEnd();
+    this.held = this.lastQuestion;
+    this.grew();
+  }
+
+  /** Where its top is in what scrolls, with a little room above. @param {HTMLElement} element */
+  topOf(element) {
+    return element.getBoundingClientRect().top - this.scroll.getBoundingClientRect().top + this.scroll.scrollTop - ROOM_ABOVE_PX;
   }
 
   toEnd(smooth = false) {
+    this.held = null;
     this.following = true;
     this.jump.hidden = true;
     this.scroll.scrollTo({ top: this.scroll.scrollHeight, behavior: smooth ? "smooth" : "auto" });

@@ -2,6 +2,7 @@
 import { api } from "../api.js";
 import { bootData, bytes, byId, debounce, h, icon, iconButton, query, replace } from "../dom.js";
 import { LOCALE, gettext, ngettext } from "../i18n.js";
+import { lookForModel } from "../document_tasks.js";
 import { Leaving } from "../leaving.js";
 import { PagedRows } from "../paged.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
@@ -14,6 +15,7 @@ const POLL_MS = 1200;
 
 /** @type {Boot.Documents} */
 const boot = bootData();
+void lookForModel();
 const announce = announcer();
 const list = byId("document-list");
 const title = byId("page-title");

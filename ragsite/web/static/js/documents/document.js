@@ -2,6 +2,7 @@
 import { api } from "../api.js";
 import { bootData, bytes, byId, h, icon, query, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
+import { lookForModel } from "../document_tasks.js";
 import { errorToast, menuButton } from "../ui.js";
 import { documentFigure } from "./content.js";
 import { documentOptions, documentTasks, isWorking, metadataChips, statusBadge } from "./document_row.js";
@@ -30,9 +31,19 @@ async function showDocument() {
   problem.hidden = row.status !== "failed";
   query(problem, "p").textContent = row.error;
   replace(facts, row.superseded ? h("span", { class: "doc-badge" }, gettext("Earlier version")) : null, statusBadge(row), row.size_bytes ? h("span", { class: "doc-meta" }, bytes(row.size_bytes)) : null, metadataChips(row));
-  replace(byId("tasks"), documentTasks(row).map((task) => h("a", { class: "button small", href: task.href }, icon(task.icon), task.label)));
+  showTasks(row);
   if (isWorking(row)) setTimeout(showDocument, POLL_MS);
   else if (wasWorking) location.reload();
+}
+
+/** What can be asked of it, and what cannot without a model. @param {Api.Document} row */
+function showTasks(row) {
+  const tasks = documentTasks(row);
+  const problem = tasks.find((task) => task.problem)?.problem;
+  replace(byId("tasks"), tasks.map((task) => (task.problem
+    ? h("button", { type: "button", class: "button small", disabled: true, "aria-describedby": "task-problem" }, icon(task.icon), task.label)
+    : h("a", { class: "button small", href: task.href }, icon(task.icon), task.label))),
+  problem ? h("span", { class: "doc-meta", id: "task-problem" }, problem) : null);
 }
 
 // --------------------------------------------------------------------------------------------- the document itself
@@ -69,5 +80,5 @@ menuButton(options, () => row ? documentOptions(row, {
   on: { changed: showDocument, removed: () => location.assign(`/documents/?collection=${encodeURIComponent(boot.collection)}`) },
 }).slice(documentTasks(row).length + 1) : []);
 
-await showDocument();
+await Promise.all([lookForModel().then(() => row && showTasks(row)), showDocument()]);
 showPart();

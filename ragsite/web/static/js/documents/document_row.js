@@ -1,6 +1,6 @@
 // One document: its state in words, its metadata, and what can be done with it.
 import { api, upload } from "../api.js";
-import { TASKS, askAddress } from "../document_tasks.js";
+import { TASKS, askAddress, taskProblem } from "../document_tasks.js";
 import { bytes, dateOf, h, icon, iconButton } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
@@ -58,10 +58,10 @@ export function documentRow(row, { writable, owned, collection, selected = false
     more);
 }
 
-/** What can be asked of one document. @param {Api.Document} row @returns {{label: string, icon: string, href: string}[]} */
+/** What can be asked of one document. @param {Api.Document} row @returns {{label: string, icon: string, href: string, problem?: string}[]} */
 export function documentTasks({ id, status, superseded }) {
   if (status !== "ready") return [];
-  const button = (/** @type {Api.Task} */ task) => ({ label: TASKS[task].label, icon: TASKS[task].icon, href: askAddress([id], task) });
+  const button = (/** @type {Api.Task} */ task) => ({ label: TASKS[task].label, icon: TASKS[task].icon, href: askAddress([id], task), problem: taskProblem(task) });
   return [
     ...(superseded ? [] : [{ label: gettext("Ask about this"), icon: "chat", href: askAddress([id]) }]), // it is not searched
     button("summarise"),

@@ -1,5 +1,5 @@
 // The documents that are selected in the list, and what can be done with all of them at once.
-import { TASKS, askAddress, byAge } from "../document_tasks.js";
+import { TASKS, askAddress, byAge, taskProblem } from "../document_tasks.js";
 import { h, icon, replace } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
@@ -73,7 +73,7 @@ export class Selection {
   /** What can be asked of all of them. @param {Api.Document[]} rows the older first */
   askMenu(rows) {
     const ids = rows.map(({ id }) => id);
-    const item = (/** @type {Api.Task} */ task) => ({ label: TASKS[task].label, icon: TASKS[task].icon, href: askAddress(ids, task) });
+    const item = (/** @type {Api.Task} */ task) => ({ label: TASKS[task].label, icon: TASKS[task].icon, href: askAddress(ids, task), problem: taskProblem(task) });
     const ask = h("button", { type: "button", class: "button small" }, icon("chat"), gettext("Ask"), icon("chevron"));
     menuButton(ask, [
       rows.some(({ superseded }) => superseded) ? null : { label: gettext("Ask about these"), icon: "chat", href: askAddress(ids) },

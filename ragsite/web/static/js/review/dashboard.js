@@ -1,6 +1,6 @@
 // The dashboard's charts, drawn by Chart.js from the same figures as the tables below them.
 import { bootData, byId, h } from "../dom.js";
-import { gettext } from "../i18n.js";
+import { DATES, gettext } from "../i18n.js";
 
 /**
  * @typedef {{p50: number | null, p95: number | null}} Percentiles
@@ -11,6 +11,7 @@ import { gettext } from "../i18n.js";
  */
 /** @type {{days: Row[]}} */
 const boot = bootData();
+const FEWEST_DAYS = 7;
 const Chart = /** @type {any} */ (window).Chart;
 /** @type {any[]} */
 let charts = [];
@@ -25,9 +26,12 @@ function colour(name) {
   return found;
 }
 
-const days = boot.days.map((row) => row.key.slice(5));
+/** Without the empty days before the first answer, as long as a week is left. */
+const begins = Math.max(0, Math.min(boot.days.findIndex((row) => row.answers), boot.days.length - FEWEST_DAYS));
+const shownDays = boot.days.slice(begins);
+const days = shownDays.map((row) => new Date(`${row.key}T12:00`).toLocaleDateString(DATES, { day: "numeric", month: "short" }));
 /** @param {(row: Row) => number | null | undefined} value */
-const ofDays = (value) => boot.days.map(value);
+const ofDays = (value) => shownDays.map(value);
 /** @param {number | null} ms */
 const seconds = (ms) => (ms === null ? null : Math.round(ms / 10) / 100);
 /** @param {number} part @param {number} whole */
@@ -36,7 +40,7 @@ const percent = (part, whole) => (whole ? Math.round((1000 * part) / whole) / 10
 /** @param {string} label @param {any[]} data @param {string} name of a colour @param {object} more */
 const bar = (label, data, name, more = {}) => ({ type: "bar", label, data, backgroundColor: colour(name), borderRadius: 2, maxBarThickness: 28, ...more });
 /** @param {string} label @param {any[]} data @param {string} name of a colour @param {object} more */
-const line = (label, data, name, more = {}) => ({ type: "line", label, data, borderColor: colour(name), backgroundColor: colour(name), borderWidth: 2, pointRadius: days.length > 40 ? 0 : 2, tension: 0.25, spanGaps: true, ...more });
+const line = (label, data, name, more = {}) => ({ type: "line", label, data, borderColor: colour(name), backgroundColor: colour(name), borderWidth: 2, pointRadius: days.length > 40 ? 0 : 2, tension: 0, spanGaps: true, ...more });
 
 /** @param {string} id @param {any[]} datasets @param {{stacked?: boolean, second?: boolean}} how */
 function chart(id, datasets, { stacked = false, second = false } = {}) {
