@@ -45,6 +45,7 @@ class MilvusServer:
         self.calls: Counter[str] = Counter()
         self.refused_flushes = 0
         self.consistency: list[int] = []  # of each search
+        self.templates: list[int] = []  # lengths of the lists beside filters
         self.fail_next: Counter[str] = Counter()  # calls of each method that are still to fail
         self._flushed_at: dict[str, float] = {}
         self._unflushed: set[str] = set()  # what Lite's search by words would not see
@@ -131,6 +132,7 @@ class MilvusServer:
             flush = milvus_pb2.FlushRequest(collection_names=[asked.collection_name])
             self._forward("Flush", flush.SerializeToString(), metadata)
         self.consistency.append(asked.consistency_level)
+        self.templates += [len(_items(value)) for value in asked.expr_template_values.values()]
         asked.dsl = _filled(asked.dsl, asked.expr_template_values)
         asked.ClearField("expr_template_values")
         answer = milvus_pb2.SearchResults.FromString(self._forward("Search", asked.SerializeToString(), metadata))
@@ -147,11 +149,15 @@ class MilvusServer:
         return self._forward("Query", asked.SerializeToString(), metadata)
 
 
+def _items(value: Any) -> list[str]:
+    return list(value.array_val.string_data.data)
+
+
 def _filled(expression: str, values: Any) -> str:
     """What a server makes of a filter and its templates."""
     for name, value in values.items():
         assert f"{{{name}}}" in expression
-        expression = expression.replace(f"{{{name}}}", json.dumps(list(value.array_val.string_data.data)))
+        expression = expression.replace(f"{{{name}}}", json.dumps(_items(value)))
     assert "{" not in expression
     return expression
 

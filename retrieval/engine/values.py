@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from ragsite.core.rag_settings import PositionStrategy
@@ -15,6 +16,7 @@ Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
 Level = Literal["chunks", "documents"]  # which rows of the index are searched
 HEADING_JOIN = " › "  # between the headings that a chunk stands under
 SUMMARY_SEQ = -1  # of a document's summary among its chunks' rows
+FRESH_FOR = timedelta(seconds=10)  # longer than a server's view of its data may lag, and clocks differ
 QueryKind = Literal["original", "condensed", "rewrite", "step_back", "sub_query", "hyde"]
 
 
@@ -37,6 +39,12 @@ class CollectionRef:
     documents: int = 0  # that a search looks into
     being_read: int = 0  # that it does not look into yet
     attached: bool = False  # to the conversation: "this document" means one of it
+    changed_at: datetime | None = field(default=None, repr=False, compare=False)  # None: perhaps just now
+
+    @property
+    def is_fresh(self) -> bool:
+        """Its documents may have changed within the last seconds."""
+        return self.changed_at is None or datetime.now(UTC) < self.changed_at + FRESH_FOR
 
 
 @dataclass(frozen=True, slots=True)

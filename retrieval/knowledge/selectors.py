@@ -255,6 +255,7 @@ def collection_ref(collection: Collection, *, documents: int = 0, being_read: in
         documents=documents,
         being_read=being_read,
         attached=collection.conversation_id is not None,
+        changed_at=collection.updated_at,
     )
 
 

@@ -43,6 +43,7 @@ from retrieval.engine.text.analysis import HAN_CHARACTER, analyze, held_terms, s
 from retrieval.engine.values import (
     Boost,
     Boosts,
+    CollectionRef,
     EmbeddingSpace,
     Level,
     Query,
@@ -266,13 +267,15 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Ask:
-    """What one embedding space is asked. limit: the window, per leg and group. rows: which rows of the index."""
+    """What one embedding space is asked. limit: the window, per leg and group. rows: which rows of the index. fresh:
+    whether some may have been written in the last seconds."""
 
     request: SearchRequest
     space: EmbeddingSpace
     groups: Sequence[QueryGroup]
     limit: int
     rows: Mapping[str, Any]
+    fresh: bool
     timings: _Timings
 
 
@@ -374,16 +377,24 @@ class HybridSearcher:
         timings.add("analyse", begun)
         short = len(terms) <= SHORT_QUERY_TERMS
         limit = self._top_k(request) * (SHORT_WINDOW_MULTIPLIER if short else WINDOW_MULTIPLIER)
-        spaces: dict[EmbeddingSpace, list[str]] = {}
+        spaces: dict[EmbeddingSpace, list[CollectionRef]] = {}
         for ref in request.scope.collections:
             if ref.space is not None:
-                spaces.setdefault(ref.space, []).append(ref.id)
+                spaces.setdefault(ref.space, []).append(ref)
         attached = frozenset(ref.id for ref in request.scope.collections if ref.attached)
         filters = replace(request.filters, spared=attached) if request.filters else request.filters
         rows = {"filters": filters, "level": level}
         asks = (
-            _Ask(request, space, groups, limit, {"collection_ids": collection_ids, **rows}, timings)
-            for space, collection_ids in spaces.items()
+            _Ask(
+                request,
+                space,
+                groups,
+                limit,
+                {"collection_ids": [ref.id for ref in refs], **rows},
+                any(ref.is_fresh for ref in refs),
+                timings,
+            )
+            for space, refs in spaces.items()
         )
         results = await asyncio.gather(*map(self._search_space, asks))
         found = results[0] if len(results) == 1 else _joined(results)
@@ -462,7 +473,7 @@ class HybridSearcher:
             return nothing
         ask.timings.add("embed", begun)
         begun = time.perf_counter()
-        hits = await self._index.search_dense(ask.space, vectors, limit=ask.limit, **ask.rows)
+        hits = await self._index.search_dense(ask.space, vectors, limit=ask.limit, fresh=ask.fresh, **ask.rows)
         ask.timings.add("dense", begun)
         return hits
 
@@ -487,7 +498,7 @@ class HybridSearcher:
             return [[] for _ in ask.groups]
         begun = time.perf_counter()
         texts = [group.text for group in ask.groups]
-        hits = await self._index.search_bm25(ask.space, texts, limit=ask.limit, **ask.rows)
+        hits = await self._index.search_bm25(ask.space, texts, limit=ask.limit, fresh=ask.fresh, **ask.rows)
         ask.timings.add("bm25", begun)
         return hits
 

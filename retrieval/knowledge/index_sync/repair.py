@@ -86,7 +86,7 @@ async def _repair(engine: Engine, space: EmbeddingSpace) -> SpaceRepair:
         await behind.filter(indexed=False, document__superseded_at=None).aupdate(indexed=True)
     if missing:  # results that were cached while rows were missing are not to be found any more
         collections = Collection.objects.filter(embedding_model=space.model, embedding_dim=space.dim)
-        await collections.aupdate(version=NEXT_VERSION)
+        await collections.aupdate(version=NEXT_VERSION, updated_at=timezone.now())
     return SpaceRepair(
         space=space, chunks=len(known), missing=len(missing), surplus=len(surplus), written=written, problem=problem
     )

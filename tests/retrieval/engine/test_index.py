@@ -23,7 +23,6 @@ from retrieval.engine.text.analysis import search_terms
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import EmbeddingSpace, SearchFilters
 from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
-from tests.milvus_servers import MilvusServer
 
 NONE = SearchFilters()
 
@@ -252,33 +251,3 @@ async def test_after_a_call_that_hung_the_next_ones_are_given_up_soon(
     monkeypatch.setattr(connection, "HUNG_TIMEOUT_S", 20.0)
     assert await index.chunk_ids(SPACE) == set()  # it answers again
     assert index._connection._hung_until == 0.0
-
-
-async def test_a_server_is_never_asked_to_flush(milvus_settings: MilvusSettings, emulated_server: MilvusServer) -> None:
-    """It allows one flush of a collection in 10 s: a site that asks for one after every write would stand still."""
-    asked_before = emulated_server.calls["Flush"]
-    index = MilvusIndex(milvus_settings, uri=emulated_server.uri, writer_lock=only_writer)
-    rows = [row(f"text {number}") for number in range(12)]
-    for one in rows:
-        await index.upsert(SPACE, [one])
-    await index.delete_chunks(SPACE, [rows[0].chunk_id])
-    generation = await index.build_generation(SPACE)
-    await index.write_generation(generation, rows[1:])
-    async with index.swapping(generation):
-        pass
-    assert await index.chunk_ids(SPACE) == {one.chunk_id for one in rows[1:]}
-    assert emulated_server.calls["Flush"] == asked_before
-    await index.close()
-
-
-async def test_the_emulated_server_refuses_a_second_flush_within_ten_seconds(
-    milvus_settings: MilvusSettings, emulated_server: MilvusServer
-) -> None:
-    index = MilvusIndex(milvus_settings, uri=emulated_server.uri, writer_lock=only_writer)
-    await index.upsert(SPACE, [row("text")])
-    name = index.alias(SPACE)
-    await index._do("flush", name)
-    with pytest.raises(IndexUnavailableError):
-        await index._connection.call(lambda client: client.flush(name, timeout=0.5), timeout_s=5.0)
-    assert emulated_server.refused_flushes > 0
-    await index.close()
