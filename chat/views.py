@@ -27,7 +27,7 @@ from ragsite.core.errors import NotFoundError
 from ragsite.core.storage import MIB
 from retrieval.engine.workflows import get_workflow, self_corrective
 from retrieval.knowledge.ingest.sniff import EXTENSIONS
-from retrieval.knowledge.selectors import collection_list
+from retrieval.knowledge.selectors import collection_list, sample_documents
 
 STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page
 RELAXED_PASS_RATE = 0.4  # and for the relaxed one
@@ -56,7 +56,13 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
         "default_workflow": settings.RAG.answer.workflow,
         "web_search": {"by_default": settings.RAG.web_search.by_default} if settings.RAG.web_search.provider else None,
     }
-    context = {"boot": boot, "session": session, "suggestions": _suggestions(request), "section": "chat"}
+    context = {
+        "boot": boot,
+        "session": session,
+        "suggestions": _suggestions(request),
+        "samples": sample_documents(asking_user(request)),
+        "section": "chat",
+    }
     return render(request, "chat/chat.html", context)
 
 
@@ -97,7 +103,7 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         "node_of_step": NODE_OF_STEP,
         "words": script_labels(),
     }
-    context = {"boot": boot, "suggestions": _suggestions(request), "section": "self_corrective"}
+    context = {"boot": boot, "suggestions": _suggestions(request), "samples": 0, "section": "self_corrective"}
     return render(request, "chat/self_corrective.html", context)
 
 

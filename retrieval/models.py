@@ -62,6 +62,8 @@ class Collection(models.Model):
             "The site's own public collections always are."
         ),
     )
+    # Of the handbook that the site came with, which steps back for whoever has documents of their own.
+    is_sample = models.BooleanField(default=False, editable=False)
     groups = models.ManyToManyField(Group, blank=True, related_name="collections", verbose_name=_("groups"))
     editor_groups = models.ManyToManyField(
         Group,
@@ -471,6 +473,23 @@ class MemoryOrigin(models.Model):
 
     def __str__(self) -> str:
         return f"{self.memory_id}: {self.answer_id}"
+
+
+class SamplePreference(models.Model):
+    """Whether this user's questions leave the sample documents out; without a row, from the third own document on."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="sample_preference"
+    )
+    left_out = models.BooleanField()
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name = _("choice about the samples")
+        verbose_name_plural = _("choices about the samples")
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.left_out}"
 
 
 class MemoryPreference(models.Model):

@@ -10,6 +10,7 @@ import pytest
 
 from retrieval.knowledge.ingest.reading import parse_file
 from retrieval.knowledge.ingest.sniff import kind_by_name
+from retrieval.knowledge.selectors import scope_for
 from retrieval.knowledge.services.samples import (
     SAMPLES_DIR,
     read_manifest,
@@ -18,7 +19,8 @@ from retrieval.knowledge.services.samples import (
     samples_load,
 )
 from retrieval.models import Collection, Document, IngestJob
-from tests.factories import UserFactory
+from tests.clients import api_of, client_of
+from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 
 DOCUMENTS = read_manifest()["documents"]
 QUESTIONS = read_questions()
@@ -87,3 +89,71 @@ def test_nothing_is_suggested_to_who_cannot_see_the_samples(ready: Callable[...,
     ready()
     Collection.objects.update(visibility=Collection.Visibility.PRIVATE)
     assert sample_questions(UserFactory()) == []
+
+
+# ------------------------------------------------------------------------------------------------ stepping back
+@pytest.fixture
+def reader(db: None) -> Any:
+    """Of a site with a sample that is ready."""
+    sample = CollectionFactory(name="handbook", owner=None, visibility=Collection.Visibility.PUBLIC)
+    Collection.objects.filter(pk=sample.pk).update(is_sample=True)
+    DocumentFactory(collection=sample, title="Rules", status=Document.Status.READY)
+    return UserFactory()
+
+
+def add_own(user: Any, count: int) -> None:
+    own, _ = Collection.objects.get_or_create(owner=user, name="mine")
+    for _ in range(count):
+        DocumentFactory(collection=own, title="Travel policy", status=Document.Status.READY)
+
+
+def searched(user: Any) -> set[str]:
+    return {ref.name for ref in scope_for(user=user).collections}
+
+
+def test_samples_are_searched_until_the_third_own_document(reader: Any) -> None:
+    add_own(reader, 2)
+    assert searched(reader) == {"handbook", "mine"}
+    add_own(reader, 1)
+    assert searched(reader) == {"mine"}
+    assert searched(UserFactory()) == {"handbook"}
+
+
+def test_who_named_the_samples_still_searches_them(reader: Any) -> None:
+    add_own(reader, 3)
+    assert {ref.name for ref in scope_for(user=reader, names=["handbook"]).collections} == {"handbook"}
+
+
+@pytest.mark.parametrize(("own", "left_out"), [(1, True), (3, False)])
+def test_a_choice_counts_before_the_rule_and_can_be_taken_back(reader: Any, own: int, left_out: bool) -> None:
+    add_own(reader, own)
+    api = api_of(reader)
+    before = api.get("/api/samples").json()
+    assert before == {"there": True, "left_out": not left_out, "chosen": False, "own_documents": own}
+    assert api.put("/api/samples", {"left_out": left_out}).json()["left_out"] is left_out
+    assert ("handbook" in searched(reader)) is not left_out
+    assert api.put("/api/samples", {"left_out": None}).json() == before
+
+
+def test_a_new_reader_is_told_what_is_here_and_where_to_add_documents(reader: Any) -> None:
+    page = client_of(reader).get("/").text
+    assert "a sample handbook of an invented university (1 document)" in page and "Upload documents" in page
+
+
+def test_the_readmes_question_is_the_first_that_is_offered(db: None) -> None:
+    first = next(entry for entry in QUESTIONS if entry.get("suggested") and entry["language"] == "en")
+    assert f"“{first['question']}”" in readme() or f'"{first["question"]}"' in readme()
+
+
+def test_owners_are_offered_what_their_own_documents_say(reader: Any) -> None:
+    add_own(reader, 1)
+    document = Document.objects.get(title="Travel policy")
+    ChunkFactory(document=document, heading="Travel policy › Rail fares", token_count=90)
+    ChunkFactory(document=document, heading="Travel policy › Hotels", token_count=20)
+    page = client_of(reader).get("/").text
+    assert "What does “Travel policy” say about “Rail fares”?" in page
+    assert "invented university" not in page
+
+
+def readme() -> str:
+    return (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")

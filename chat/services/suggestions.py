@@ -1,4 +1,7 @@
-"""Questions to start with. Each has an answer here, which whoever it is shown to may read."""
+"""Questions to start with. Each has an answer here, which whoever it is shown to may read.
+
+Who has documents of their own is offered what stands in those: a heading of each of the latest.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,15 @@ from django.db.models import Exists, OuterRef
 
 from chat.feedback import get_feedback
 from chat.models import AnswerReview, Message, Source
+from ragsite.core.localized import translate
 from retrieval.engine.text.analysis import detect_language
-from retrieval.knowledge.selectors import default_documents
+from retrieval.engine.values import HEADING_JOIN
+from retrieval.knowledge.selectors import default_documents, own_documents
 from retrieval.knowledge.services.samples import sample_questions
+from retrieval.models import Chunk
 
 SHOWN = 6
+OWN_SHOWN = 4  # documents
 LOOKED_AT = 50
 GOOD = 4  # of 5
 
@@ -21,10 +28,25 @@ def suggestions(*, user: User, language: str) -> list[dict[str, str]]:
     those in the reader's language, where there are any."""
     answered = [*get_feedback().checked_questions(user=user, limit=LOOKED_AT), *_rated_well(user)]
     offered = [{"text": text, "language": detect_language(text)} for text in dict.fromkeys(answered)]
-    offered += [entry for entry in sample_questions(user) if entry["text"] not in answered]
+    own = [{"text": text, "language": language} for text in _about_own_documents(user)]
+    offered += own or [entry for entry in sample_questions(user) if entry["text"] not in answered]
     near = [entry for entry in offered if _base(entry["language"]) == _base(language or "en")]
     near.sort(key=lambda entry: entry["language"].lower() != language.lower())
     return (near or offered)[:SHOWN]
+
+
+def _about_own_documents(user: User) -> list[str]:
+    """In the reader's language. The heading with most text below it, which the document surely says something about."""
+    questions = []
+    for document in own_documents(user).order_by("-created_at")[:OWN_SHOWN]:
+        chunks = Chunk.objects.filter(document=document).exclude(heading="").order_by("-token_count", "seq")
+        heading = chunks.values_list("heading", flat=True).first() or ""
+        part = heading.split(HEADING_JOIN)[-1].strip()
+        if part and part != document.title:
+            questions.append(translate("What does “{title}” say about “{part}”?", title=document.title, part=part))
+        else:
+            questions.append(translate("What is “{title}” about?", title=document.title))
+    return questions
 
 
 def _base(language: str) -> str:

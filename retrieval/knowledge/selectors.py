@@ -20,7 +20,7 @@ from typing import Any
 from cachetools import LRUCache
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.models import User as Account
-from django.db.models import Case, Count, F, Q, QuerySet, When
+from django.db.models import Case, Count, Exists, F, Q, QuerySet, When
 from django.db.models.functions import Lower
 
 from ragsite.accounts.auth import bound_to
@@ -38,7 +38,7 @@ from retrieval.engine.values import (
     Vocabulary,
 )
 from retrieval.knowledge.collection_addresses import read_address
-from retrieval.models import Chunk, Collection, CollectionPerson, Document, ShareReply
+from retrieval.models import Chunk, Collection, CollectionPerson, Document, SamplePreference, ShareReply
 
 User = Account | AnonymousUser | None
 VOCABULARIES_KEPT = 64
@@ -51,6 +51,7 @@ SORTS: dict[str, tuple[Any, ...]] = {
     "year": (F("policy_year").asc(nulls_last=True), Lower("title")),
     "-year": (F("policy_year").desc(nulls_last=True), Lower("title")),
 }  # fmt: skip
+OWN_DOCUMENTS = 3  # from which on the samples step back by themselves
 MAX_CHOICES = 5  # addresses that an error offers for an ambiguous name
 
 
@@ -90,12 +91,47 @@ def _shared_with_groups(user: Account) -> Q:
 
 def default_collections(user: User) -> QuerySet[Collection]:
     """Those that a question searches which names none: one's own, those that others share and one has accepted, and
-    public ones that the site has approved; for staff all of the site's too."""
+    public ones that the site has approved; for staff all of the site's too. Without the samples, where they step back.
+    """
     rule = Q(owner=None) | Q(approved=True)
     if user is not None and user.is_authenticated:
         accepted = ShareReply.objects.filter(user=user, accepted=True).values("collection")
         rule |= Q(owner=user) | Q(pk__in=accepted)
+        rule &= ~(Q(is_sample=True) & _samples_are_left_out(user))
     return visible_collections(user).filter(rule)
+
+
+def _samples_are_left_out(user: Account) -> Q:
+    """By the user's choice, else from so many own documents on."""
+    chosen = SamplePreference.objects.filter(user=user)
+    has_enough = Exists(own_documents(user)[OWN_DOCUMENTS - 1 : OWN_DOCUMENTS])
+    return Q(Exists(chosen.filter(left_out=True))) | Q(has_enough) & ~Q(Exists(chosen))
+
+
+def own_documents(user: Account) -> QuerySet[Document]:
+    """Those in the user's own collections that can be searched, without files of conversations."""
+    own = Document.objects.filter(collection__owner=user, collection__conversation_id=None)
+    return own.filter(status=Document.Status.READY, superseded_at=None)
+
+
+def sample_documents(user: Account) -> int:
+    """How many samples are searched for a user who has no documents yet; 0 for others."""
+    if own_documents(user).exists():
+        return 0
+    return default_documents(user).filter(collection__is_sample=True).count()
+
+
+def sample_choice(user: Account) -> dict[str, Any]:
+    """there: samples that the user sees; left_out: of questions that name no collection; chosen: by the user."""
+    samples = visible_collections(user).filter(is_sample=True, documents__isnull=False)
+    chosen = SamplePreference.objects.filter(user=user).exists()
+    left_out = Collection.objects.filter(_samples_are_left_out(user), pk__in=samples.values("pk")).exists()
+    return {
+        "there": samples.exists(),
+        "left_out": left_out,
+        "chosen": chosen,
+        "own_documents": own_documents(user).count(),
+    }
 
 
 def shares_unanswered(user: Account) -> QuerySet[Collection]:

@@ -19,6 +19,18 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='SamplePreference',
+            fields=[
+                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='sample_preference', serialize=False, to=settings.AUTH_USER_MODEL)),
+                ('left_out', models.BooleanField()),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+            ],
+            options={
+                'verbose_name': 'choice about the samples',
+                'verbose_name_plural': 'choices about the samples',
+            },
+        ),
+        migrations.CreateModel(
             name='MemoryPreference',
             fields=[
                 ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='memory_preference', serialize=False, to=settings.AUTH_USER_MODEL)),
@@ -39,6 +51,7 @@ class Migration(migrations.Migration):
                 ('description', models.CharField(blank=True, max_length=500, verbose_name='description')),
                 ('visibility', models.CharField(choices=[('private', 'Private'), ('shared', 'Shared'), ('public', 'Public')], default='private', max_length=10, verbose_name='visibility')),
                 ('approved', models.BooleanField(default=False, help_text="Searched for everybody while it is public, also where a question names no collection. The site's own public collections always are.", verbose_name='approved')),
+                ('is_sample', models.BooleanField(default=False, editable=False)),
                 ('embedding_model', models.CharField(blank=True, help_text='Empty until the first document is embedded.', max_length=200, verbose_name='embedding model')),
                 ('embedding_dim', models.PositiveIntegerField(blank=True, null=True, verbose_name='embedding dim')),
                 ('version', models.PositiveBigIntegerField(default=0, help_text='Grows with every change: the index state in cache keys.', verbose_name='version')),

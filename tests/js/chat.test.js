@@ -292,6 +292,28 @@ describe("the composer", () => {
     for (const [key, value] of Object.entries(kept)) localStorage.setItem(`ragsite.${key}`, value);
     assert.deepEqual(made(options).composer.settings(), settings);
   });
+  for (const [name, chat_models, sent] of [
+    ["the chosen model goes with a question", ["large", "small"], "small"],
+    ["one that the site no longer offers does not", ["large", "other"], undefined],
+    ["nor does one while no model can be reached", [], undefined],
+  ]) test(name, async () => {
+    localStorage.setItem("ragsite.model.ann", "small");
+    const { composer } = made({ answers: { "GET /api/status": { chat_models } } });
+    await settled();
+    assert.equal(composer.settings().model, sent);
+  });
+  test("models can be chosen where there are several, the site's own first", async () => {
+    const { composer, form } = made({ answers: { "GET /api/status": { chat_models: ["large", "small"] } } });
+    const labels = (await composer.effort.advanced()).map(({ label, heading }) => label ?? heading);
+    assert.deepEqual(labels.slice(-5), ["Model", "large", "small", "", "Self-corrective, step by step"]);
+    (await composer.effort.advanced()).find(({ label }) => label === "small").run();
+    assert.equal(composer.settings().model, "small");
+    assert.match(form.querySelector("[data-workflow]").textContent, /small/);
+  });
+  test("one model alone is no choice", async () => {
+    const { composer } = made({ answers: { "GET /api/status": { chat_models: ["large"] } } });
+    assert.ok(!(await composer.effort.advanced()).some(({ heading }) => heading === "Model"));
+  });
   for (const [workflow, by_default, kept, says] of [
     ["corrective", false, null, false], ["corrective", true, null, true], ["dual_loop", false, null, true], ["dual_loop", false, "0", false],
     ["corrective", false, "1", true],

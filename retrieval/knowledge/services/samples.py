@@ -19,7 +19,7 @@ from retrieval.knowledge.selectors import default_documents
 from retrieval.knowledge.services.collections import collection_ensure
 from retrieval.knowledge.services.documents import DocumentCreated, document_create, document_update
 from retrieval.knowledge.services.metadata import FILTERED
-from retrieval.models import Collection, Document
+from retrieval.models import Collection, Document, SamplePreference
 
 logger = logging.getLogger(__name__)
 SAMPLES_DIR = Path(__file__).resolve().parents[2] / "samples"
@@ -65,8 +65,7 @@ def samples_load(*, force: bool = False, queue: bool = True) -> list[Document]:
 
 def sample_questions(user: User | AnonymousUser | None) -> list[dict[str, str]]:
     """`{"text", "language"}` of questions that the samples answer which are searched for the user."""
-    names = [entry["name"] for entry in read_manifest()["collections"]]
-    searched = default_documents(user).filter(collection__owner=None, collection__name__in=names)
+    searched = default_documents(user).filter(collection__is_sample=True)
     there = {f"{collection}/{file}" for collection, file in searched.values_list("collection__name", "file_name")}
     return [
         {"text": entry["question"], "language": entry["language"]}
@@ -77,7 +76,17 @@ def sample_questions(user: User | AnonymousUser | None) -> list[dict[str, str]]:
 
 def _collection(entry: dict[str, Any]) -> Collection:
     public = Collection.Visibility.PUBLIC
-    return collection_ensure(owner=None, name=entry["name"], visibility=public, description=entry["description"])
+    made = collection_ensure(owner=None, name=entry["name"], visibility=public, description=entry["description"])
+    Collection.objects.filter(pk=made.pk).update(is_sample=True)
+    return made
+
+
+def samples_leave_out(*, user: User, left_out: bool | None) -> None:
+    """Of the user's questions; None: as it was before the user chose."""
+    if left_out is None:
+        SamplePreference.objects.filter(user=user).delete()
+    else:
+        SamplePreference.objects.update_or_create(user=user, defaults={"left_out": left_out})
 
 
 @transaction.atomic

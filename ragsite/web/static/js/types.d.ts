@@ -100,7 +100,7 @@ declare namespace Api {
   }
   /** What a question sends. The self-corrective page's has fields of its own. */
   interface Ask {
-    message: string; session_id: Id | null; workflow?: string; collections?: string[]; options?: Options; filters?: Filters;
+    message: string; session_id: Id | null; workflow?: string; model?: string; collections?: string[]; options?: Options; filters?: Filters;
     task?: Task; documents?: Id[];
   }
   type Task = "summarise" | "list" | "compare";
@@ -170,6 +170,8 @@ declare namespace Api {
     label: string; address: string; answered: boolean; list_ms: number | null; models: FoundModel[]; called: string;
     call_ms: number | null; ignoring_format: string[]; reason: string;
   }
+
+  interface Samples { there: boolean; left_out: boolean; chosen: boolean; own_documents: number }
 
   interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string; reading: { total: number; done: number }; index: "ok" | "incomplete" | "away"; index_missing: number }
 }

@@ -176,10 +176,11 @@ export class Composer extends QuestionBox {
 
   /** The fields of a question besides its words. @returns {Omit<Api.Ask, "message" | "session_id"> & {session_id?: Api.Id}} */
   settings() {
-    const { workflow, options: effort } = this.effort.settings();
+    const { workflow, model, options: effort } = this.effort.settings();
     const options = { ...effort, ...(this.web && this.webChosen !== null ? { web_search: this.webChosen } : {}) };
     return {
       ...(workflow ? { workflow } : {}),
+      ...(model ? { model } : {}),
       ...(this.sessionId ? { session_id: this.sessionId } : {}),
       ...(this.collections ? { collections: [...this.collections] } : {}),
       ...this.named.settings(),

@@ -8,6 +8,7 @@ import { PagedRows } from "../paged.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
 import { Collections, isUnapproved, wantsReembedding } from "./collections.js";
 import { documentRow, freesVersion, isWorking } from "./document_row.js";
+import { offerSamples } from "./samples.js";
 import { Selection } from "./selection.js";
 import { Uploads } from "./uploads.js";
 
@@ -86,6 +87,7 @@ async function load({ quiet = false } = {}) {
     for (const row of documents.rows) {
       const was = before.find(({ id }) => id === row.id)?.status;
       if (was && was !== row.status && !isWorking(row)) {
+        if (row.status === "ready") void offerSamples();
         if (!uploads.counts(row.id)) announce(row.status === "ready" ? gettext("{title} is ready.", { title: row.title }) : gettext("{title} could not be read. {error}", { title: row.title, error: row.error }));
         refreshCollections();
       }
@@ -230,6 +232,7 @@ loaded.then(() => {
   load();
 });
 showUsage();
+void offerSamples();
 api.get("/api/status").then((answer) => {
   models = answer;
   showHeader();
