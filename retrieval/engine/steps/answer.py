@@ -200,6 +200,8 @@ async def generate(
     """By the model; where it is away or fails before its first word, the best passages as they stand. `sources`: the
     passages in their order, with their whole text."""
     ended = await write_by_model(deps, author, lambda: _prompt(deps, question, passages, way_out), writer)
+    if ended.model and not ended.failure:
+        deps.progress.judged_by = ended.model
     if writer.verdict:
         asks_back = writer.verdict == "unclear" and way_out == "ask_back"
         reason = "passages_differ" if asks_back else "passages_do_not_answer"
@@ -272,7 +274,6 @@ def marked_cited(sources: Sequence[Source], cited: Set[int]) -> tuple[Source, ..
 
 
 # ------------------------------------------------------------------------------------------------ no answer
-JUDGING = ("generate", "assess", "grade", "reflect")  # steps in which a model says whether passages answer
 
 
 async def refuse(
@@ -286,9 +287,10 @@ async def refuse(
     why = "no_documents" if candidates is None else "found_but_weak" if candidates else "nothing_found"
     sources = as_sources((candidates or ())[:NEAREST])
     refusal = Answer(
-        decision="NO_ANSWER", text="", sources=sources, model=_refusing_model(deps), reason=reason_text(reason or why)
+        decision="NO_ANSWER", text="", sources=sources, model=deps.progress.judged_by, reason=reason_text(reason or why)
     )
-    lead = "\n\n".join(filter(None, (_why(deps, question, why), _of_the_web(deps))))
+    web = phrase(deps.progress.web, deps.language) if deps.progress.web else ""
+    lead = "\n\n".join(filter(None, (_why(deps, question, why), web)))
     if not sources:
         return await with_more(deps, refusal, lead)
     await deps.trace.choose_sources(sources)
@@ -303,26 +305,6 @@ def _why(deps: Deps, question: Question, why: str) -> str:
         return phrase(why, deps.language)
     being_read = phrase("being_read", deps.language, count=left)
     return being_read if why == "no_documents" else f"{phrase(why, deps.language)}\n\n{being_read}"
-
-
-def _refusing_model(deps: Deps) -> str:
-    """The model that has last said of what was found whether it answers; "" where none has."""
-    calls = (
-        call
-        for step in reversed(deps.trace.steps)
-        if step.name in JUDGING
-        for call in reversed(step.calls)
-        if call.kind == "chat" and not call.error
-    )
-    return next((call.model for call in calls), "")
-
-
-def _of_the_web(deps: Deps) -> str:
-    searches = [step.detail for step in deps.trace.steps if step.name == "web_search" and step.status != "skipped"]
-    if not searches:
-        return ""
-    answered = any("results" in detail for detail in searches)
-    return phrase("web_searched" if answered else "web_away", deps.language)
 
 
 # ------------------------------------------------------------------------------------------------ clarify

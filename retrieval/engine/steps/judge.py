@@ -237,7 +237,7 @@ async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChun
         return not_judged(deps, question, passages)
     shown = "\n\n".join(await quoted(deps, passages))
     question_line = one_line(question.standalone)
-    reply = await deps.complete("sufficiency", SufficiencyVerdict, passages=shown, question=question_line)
+    reply = await deps.judge("sufficiency", SufficiencyVerdict, passages=shown, question=question_line)
     if reply.verdict == "SUFFICIENT":
         assessment = assessed("judged_yes", "ANSWER", passages)
     else:
@@ -308,7 +308,7 @@ async def _judgement(deps: Deps, question: Question, passages: Sequence[ScoredCh
     number = {"type": "integer", "minimum": 1, "maximum": count}
     schema = shaped(RetrievalJudgement, relevant_passages={"maxItems": count, "items": number})
     question_line = one_line(question.standalone)
-    reply = await deps.complete("judge", schema, passages="\n\n".join(shown), question=question_line, count=count)
+    reply = await deps.judge("judge", schema, passages="\n\n".join(shown), question=question_line, count=count)
     check_numbers(reply.relevant_passages, count)
     return reply
 
@@ -360,7 +360,7 @@ async def score_by_criteria(deps: Deps, question: Question, passages: Sequence[S
 async def _by_criteria(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> CriteriaScores:
     """Raises ModelError, also for what is no judgement."""
     shown = await quoted(deps, passages)
-    reply = await deps.complete(
+    reply = await deps.judge(
         "judge_criteria",
         exactly(CriteriaJudgement, "passages", len(shown)),
         passages="\n\n".join(shown),
@@ -495,7 +495,7 @@ async def _by_model(deps: Deps, text: str, documents: Sequence[ScoredChunk]) -> 
 
     async def verdict_of(document: ScoredChunk) -> DocumentVerdict:
         (passage,) = await quoted(deps, [document])
-        verdict = await deps.complete("grade", DocumentVerdict, passages=passage, question=one_line(text))
+        verdict = await deps.judge("grade", DocumentVerdict, passages=passage, question=one_line(text))
         check_score(verdict.confidence)
         return verdict
 

@@ -86,8 +86,10 @@ async def web_search(deps: Deps, question: Question, *, words: str = "", tried: 
     except (WebSearchError, TimeoutError) as error:
         reason = error.reason if isinstance(error, WebSearchError) else reason_text("late")
         degrade(reason)
+        deps.progress.web = deps.progress.web or "web_away"
         note("web_away", reason=reason, query=query, engine=deps.web.name)
         return SearchResult(degraded=(reason,), notes={"query": query})
+    deps.progress.web = "web_searched"
     found = [{"title": result.title, "url": result.url, "published": result.published} for result in results]
     note("web_found", query=query, engine=deps.web.name, results=found, count=len(found))
     ranked = enumerate(map(as_chunk, results), start=1)

@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import isawaitable, iscoroutine
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from ragsite.core.rag_settings import RagSettings
 from retrieval.engine.errors import ModelError
@@ -81,6 +81,19 @@ class Deadline:
         return max(0.0, min(seconds, left * (OPTIONAL_SHARE if optional else NEEDED_SHARE)))
 
 
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """What has happened in one answer that later steps go by; the trace is told, and never asked.
+
+    writing: its text has been begun. judged_by: the model that has last said of what was found whether it answers.
+    web: whether it was searched, or was to be and could not.
+    """
+
+    writing: bool = False
+    judged_by: str = ""
+    web: Literal["", "web_searched", "web_away"] = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deps:
     """The parts down to `say` live as long as the engine, the others as long as one answer."""
@@ -100,12 +113,13 @@ class Deps:
     say: Callable[[str, Language], str] = lambda sentence, language: str(sentence)  # the site's own, in a language
     trace: Trace = field(default_factory=Trace)
     deadline: Deadline = field(default_factory=lambda: Deadline(UNLIMITED_S))
+    progress: Progress = field(default_factory=Progress)
     language: Language = "en"  # to answer in
 
     def for_answer(self, trace: Trace, *, timeout_s: float, language: Language = "en", asker_id: str = "") -> Deps:
         """The same parts for one answer; timeout_s: of the whole answer. asker_id: whose searches of the last hour are
         found again; empty: every search is made anew."""
-        deps = replace(self, trace=trace, deadline=Deadline(timeout_s), language=language)
+        deps = replace(self, trace=trace, deadline=Deadline(timeout_s), progress=Progress(), language=language)
         return replace(deps, searcher=self._cached_searcher(asker_id))
 
     def _cached_searcher(self, asker_id: str) -> Searcher:
@@ -130,6 +144,12 @@ class Deps:
         model = await self.models.chat("fast")
         return await model.complete_json(filled, schema)
 
+    async def judge(self, prompt: str, schema: type[Schema], **variables: object) -> Schema:
+        """`complete`, where the model says whether what was found answers."""
+        verdict = await self.complete(prompt, schema, **variables)
+        self.progress.judged_by = (await self.models.chat("fast")).name
+        return verdict
+
 
 def step(
     name: StepName,
@@ -152,6 +172,8 @@ def step(
         @wraps(function)
         async def run(deps: Deps, *args: P.args, **kwargs: P.kwargs) -> Result:
             async with deps.trace.step(name):
+                if name == "generate":
+                    deps.progress.writing = True
                 if fallback is None:
                     return await function(deps, *args, **kwargs)
                 done, outcome = await _in_time(deps, function(deps, *args, **kwargs), timeout_s, optional=optional)
@@ -177,8 +199,7 @@ async def try_call(
 async def _in_time(deps: Deps, call: Awaitable[Any], timeout_s: float | None, *, optional: bool) -> tuple[bool, Any]:
     """Whether it succeeded, and its result; else the reason stands in the running step's entry."""
     limit_s = deps.settings.ollama.structured_timeout_s if timeout_s is None else timeout_s
-    writing = any(record.name == "generate" for record in deps.trace.steps)
-    limit_s = deps.deadline.share(limit_s, optional=optional, writing=writing)
+    limit_s = deps.deadline.share(limit_s, optional=optional, writing=deps.progress.writing)
     if limit_s <= 0:
         if iscoroutine(call):
             call.close()

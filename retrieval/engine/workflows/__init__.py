@@ -119,6 +119,7 @@ class Workflow:
 
     async def _answer(self, deps: Deps, question: Question) -> Answer:
         if question.options.web_search and deps.web is None:
+            deps.progress.web = "web_away"
             async with deps.trace.step("web_search") as entry:
                 entry.degrade("no_web_search")
         if question.task:

@@ -338,7 +338,7 @@ async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAsses
 
 async def _ask(deps: Deps, question: str, answer: Answer) -> AnswerGrade:
     cited = [quote_source(source.marker, source.chunk) for source in answer.sources if source.cited]
-    grade = await deps.complete(
+    grade = await deps.judge(
         "grade_answer",
         AnswerGrade,
         passages="\n\n".join(cited) or NO_PASSAGES,

@@ -120,7 +120,7 @@ async def reflect(
     if not judging_is_on(question):
         return not_reflected(deps, question, passages)
     shown = await quoted(deps, passages[:MOST_SHOWN])
-    reply = await deps.complete(
+    reply = await deps.judge(
         "reflect",
         exactly(EvidenceReflection, "scores", len(shown)),
         passages="\n\n".join(shown),
