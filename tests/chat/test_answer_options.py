@@ -109,3 +109,72 @@ async def test_a_wrong_option_is_refused_by_its_name(api: Api, options: dict[str
     response = await api.ask(QUESTION, options=options)
     assert response.status_code == 400
     assert list(response.json()["error"]["fields"]["options"]) == list(options)
+
+
+# ------------------------------------------------------------------------------------------------ what workflows do
+TOO_LITTLE = {"verdict": "INSUFFICIENT", "missing": "the amount"}
+
+
+async def test_what_is_asked_back_is_the_judges_sentence(api: Api, online: OllamaServer, halls: None) -> None:
+    online.reply(match=WRITER, text="UNCLEAR")
+    judged = {"relevant_passages": [1, 2], "verdict": "ask_back", "clarifying_question": "Which hall do you mean?"}
+    online.reply(match="Task: JUDGE", json=judged)
+    message = (await api.ask(QUESTION)).json()
+    assert (message["decision"], message["answer"]) == ("CLARIFY", "Which hall do you mean?")
+    assert message["clarification"]["question"] == "Which hall do you mean?"
+    assert len(message["clarification"]["options"]) == 2
+
+
+@pytest.mark.parametrize(("options", "decision"), [({}, "ANSWER"), ({"force_generate": False}, "NO_ANSWER")])
+async def test_react_answers_after_its_rewrites_and_says_that_it_is_not_confirmed_or_refuses_where_that_is_wanted(
+    api: Api, online: OllamaServer, halls: None, options: dict[str, Any], decision: str
+) -> None:
+    online.reply(match="SUFFICIENT", json=TOO_LITTLE)
+    online.reply(match=WRITER, text="The deposit for a room in hall Lakeside is EUR 100 [1].")
+    message = (await api.ask(QUESTION, workflow="react", options=options)).json()
+    assert message["decision"] == decision
+    assert message["support"] == ("none" if decision == "ANSWER" else None)
+    if decision == "ANSWER":
+        assert "does not call sufficient" in message["decision_path"][-1]["summary"]
+
+
+@pytest.mark.parametrize(("workflow", "judges_first"), [("dual_loop", True), ("planned", False)])
+async def test_an_answer_that_is_not_confirmed_is_searched_for_once_more(
+    api: Api, online: OllamaServer, halls: None, workflow: str, judges_first: bool
+) -> None:
+    online.reply(match="they agree with each other", json=reflection_on)
+    online.reply(match="check an answer before it is sent", json={"score": 9, "missing": "none"})
+    online.reply(match='"supported"', json={"supported": [False], "answers": False})
+    if judges_first:
+        online.reply(match="Task: JUDGE", json={"relevant_passages": [1], "verdict": "answer"}, times=1)
+    online.reply(match="Task: JUDGE", json={"relevant_passages": [], "verdict": "no_answer"})
+    online.reply(match=WRITER, text="The deposit for a room in hall Lakeside is EUR 100 [1].")
+    message = (await api.ask(QUESTION, workflow=workflow)).json()
+    assert (message["decision"], message["support"]) == ("ANSWER", "none")
+    assert [step["name"] for step in message["decision_path"]].count("retrieve") > 1
+
+
+def reflection_on(prompt: str) -> dict[str, Any]:
+    return {"scores": [9] * prompt.count("</passage>"), "completeness": 9, "factuality": 10}
+
+
+@pytest.mark.parametrize(("least", "found"), [(0.0, 4), (1.0, 0)])
+async def test_a_similarity_that_a_request_names_binds(
+    api: Api, online: OllamaServer, halls: None, least: float, found: int
+) -> None:
+    body = {"query": QUESTION, "similarityThreshold": least, "maxRewriteAttempts": 0}
+    data = (await api.call("post", "/api/self-corrective-rag", body)).json()
+    assert data["retrieval"]["totalDocuments"] == found
+    assert any("less similar than 1.0" in line for line in data["workflow"]["decisionPath"]) == (not found)
+
+
+async def test_as_many_rewrites_are_asked_for_as_the_setting_says(
+    api: Api, online: OllamaServer, halls: None, rag_settings: Callable[..., None], tmp_path: Any
+) -> None:
+    (tmp_path / "own.md").write_text("Rewrite it.\n---\n$variants wordings of: $question", encoding="utf-8")
+    rag_settings(rewrite={"variants": 2, "prompt": str(tmp_path / "own.md")})
+    online.reply(match=WRITER, text="NO_ANSWER", times=1)
+    await api.ask(QUESTION)
+    (asked,) = [request for request in online.chats if "Rewrite it." in request.prompt]
+    assert f"2 wordings of: {QUESTION}" in asked.prompt
+    assert asked.body["format"]["properties"]["queries"]["maxItems"] == 2
