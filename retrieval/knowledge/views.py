@@ -221,6 +221,7 @@ def sources_page(request: HttpRequest) -> HttpResponse:
         "section": "documents",
         "rows": [SyncSourceSerializer(row).data for row in sync_source_list(user=user)],
         "kinds": [choice for choice in SyncSource.Kind.choices if choice[0] != "folder" or user.is_staff],
+        "folders": settings.SITE.source_folders if user.is_staff else None,
         "given": NEW_SOURCE | request.POST.dict(),
         "problems": problems,
     }

@@ -39,7 +39,9 @@ PAGES = (
     "/accounts/", "/accounts/email/", "/accounts/password/change/", "/accounts/2fa/", "/accounts/delete/",
     "/review/", "/review/log/", "/review/dashboard/",
     "/review/curated/", "/review/gaps/", "/review/boosts/", "/review/ratings/",
-    "/admin/chat/session/",
+    "/documents/sources/",
+    "/administration/", "/administration/people/", "/administration/health/", "/administration/log/",
+    "/admin/", "/admin/chat/session/",
 )  # fmt: skip
 DOORS = ("/accounts/login/", "/accounts/signup/", "/accounts/password/reset/")
 LANGUAGES = ("en", "zh-hans", "zh-hant")

@@ -436,3 +436,14 @@ def test_the_page_makes_runs_and_deletes_a_source(client: Client, owner: User, q
     client.force_login(owner)
     client.post(f"/documents/sources/{row.pk}/", {"action": "delete"})
     assert not SyncSource.objects.exists()
+
+
+def test_the_page_lists_the_folders_that_may_be_read_to_staff_alone(client: Client, owner: User, settings: Any) -> None:
+    folders = ["/srv/policies", "/srv/minutes"]
+    settings.SITE = settings.SITE.model_copy(update={"source_folders": folders})
+    owner.is_staff = True
+    owner.save()
+    client.force_login(owner)
+    assert "/srv/policies, /srv/minutes" in client.get("/documents/sources/").content.decode()
+    client.force_login(UserFactory())
+    assert "/srv/policies" not in client.get("/documents/sources/").content.decode()
