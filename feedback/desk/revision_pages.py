@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
+from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from chat.review.pages import desk_page
 from chat.review.roles import DeskAccess
-from feedback.desk.acting import A_PAGE, tell
-from feedback.models import Boost, Revision
+from feedback.desk.acting import A_PAGE, problem_sentence, tell
+from feedback.models import Boost, FeedbackState, GoldenQuestion, Revision
 from feedback.rounds.live import feedback_state
 from feedback.rounds.revisions import revision_go_live, revision_roll_back
-from feedback.rounds.round import round_queue
-from ragsite.core.errors import NotFoundError
+from feedback.rounds.round import LEASE, round_queue
+from ragsite.core.errors import AppError, NotFoundError
+from ragsite.core.leases import lock_is_held
 
 MAX_WHY = 500
 Status = Revision.Status
@@ -32,14 +35,22 @@ class Difference(NamedTuple):
     after: float
 
 
-@desk_page("curate", query=("page",))
+@desk_page("curate", query=("page", "after"))
 def revisions_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """after: the end of the round before the one that was just asked for, whose result the page waits for."""
     state = feedback_state()
     revisions = Revision.objects.select_related("made_by", "live_by")
+    last = state.last_round_report
+    made = revisions.filter(number=last.get("number") or 0).first()
     context = {
         "section": "review",
         "access": access,
-        "state": state,
+        "last": last,
+        "last_at": state.last_round_at,
+        # It may have been undone or replaced since.
+        "since_then": made if made is not None and made.status != state.last_round["status"] else None,
+        "waiting": lock_is_held(LEASE) or request.GET.get("after") == _round_mark(state),
+        "test_questions": _test_questions(),
         "page": Paginator(revisions, A_PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "review/revisions.html", context)
@@ -83,10 +94,26 @@ def revision_decide(request: HttpRequest, *, access: DeskAccess, number: int) ->
 
 @desk_page("curate", methods=("POST",))
 def round_decide(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    tell(
-        request, partial(round_queue, by=access.user), _("New ratings are being applied. The result will appear here.")
-    )
-    return redirect("review_revisions")
+    """Leads to the list, which shows the result as soon as there is one."""
+    mark = _round_mark(feedback_state())
+    try:
+        round_queue(by=access.user)
+    except AppError as error:
+        messages.error(request, problem_sentence(error))
+        return redirect("review_revisions")
+    return redirect(f"{reverse('review_revisions')}?{urlencode({'after': mark})}")
+
+
+def _round_mark(state: FeedbackState) -> str:
+    """Another one after each round."""
+    return str(state.last_round.get("at", "none"))
+
+
+def _test_questions() -> dict[str, int]:
+    """measured: those with documents, whose ranking each change is measured on; others: no answer or a question back
+    is right for them, or their documents are gone."""
+    measured = GoldenQuestion.objects.filter(documents__isnull=False).distinct().count()
+    return {"measured": measured, "others": GoldenQuestion.objects.count() - measured}
 
 
 def differences(revision: Revision) -> Sequence[Difference]:

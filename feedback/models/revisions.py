@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db import models
 from django.db.models import Q
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
 
 from feedback.models.evidence import RatedPassage, RatedQuestion
@@ -128,6 +130,11 @@ class FeedbackState(models.Model):
 
     def __str__(self) -> str:
         return f"version {self.version}"
+
+    @property
+    def last_round_at(self) -> datetime | None:
+        """When it ended; None: there was none yet."""
+        return parse_datetime(self.last_round.get("at", ""))
 
     @property
     def last_round_report(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ragsite.core.messages import Sentence, joined, worded
+from ragsite.core.messages import Sentence, counted, joined, worded
 from retrieval.evaluation.metrics import ndcg
 
 GOLDEN_MARGIN = 0.005  # nDCG@10, the mean over golden questions, may drop by this much
@@ -64,8 +64,11 @@ class GuardReport:
     measured: bool = True
 
 
-def judge(questions: Sequence[Compared], *, untouched_golden: int = 0, untouched_recent: int = 0) -> GuardReport:
-    """questions: those whose ranking changes. untouched: how many there are beside these, ranked as before."""
+def judge(
+    questions: Sequence[Compared], *, untouched_golden: int = 0, untouched_recent: int = 0, other_golden: int = 0
+) -> GuardReport:
+    """questions: those whose ranking changes. untouched: how many there are beside these, ranked as before.
+    other_golden: how many name no document, so that no ranking is right or wrong for them."""
     golden = [question for question in questions if question.relevant]
     recent = [question for question in questions if not question.relevant]
     before, after = _ndcg(golden, "before"), _ndcg(golden, "after")
@@ -90,11 +93,22 @@ def judge(questions: Sequence[Compared], *, untouched_golden: int = 0, untouched
         first_changed=first_changed,
         worse=[{"question": question, "before": was, "after": now} for now, was, question in worse[:SHOWN]],
         reason=joined("; ", reasons) if reasons else "",
-        notes=() if golden or untouched_golden else (NO_GOLDEN,),
+        notes=() if golden or untouched_golden else (_nothing_measured(other_golden),),
     )
 
 
 NO_GOLDEN = worded("there are no test questions yet: add some to check that the right documents come first")
+
+
+def _nothing_measured(other_golden: int) -> Sentence:
+    if not other_golden:
+        return NO_GOLDEN
+    return counted(
+        "the one test question names no document: add some that do, to check that the right ones come first",
+        "none of the {count} test questions names a document: add some that do, to check that the right ones come "
+        "first",
+        other_golden,
+    )
 
 
 def _golden_reason(drop: float | None, interval: Sequence[float] | None) -> list[Sentence]:

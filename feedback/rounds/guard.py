@@ -59,8 +59,9 @@ def guard_measure(new: Content, *, live: Content, report: Callable[[], None] = l
     and held.
     """
     questions = [*golden_questions(), *recent_questions()]
+    others = GoldenQuestion.objects.filter(documents=None).count()
     if not questions:
-        return judge([])
+        return judge([], other_golden=others)
     rules = manual_rules()
     before, after = Snapshot(live, manual=rules), Snapshot(new, manual=rules)
     try:
@@ -74,7 +75,7 @@ def guard_measure(new: Content, *, live: Content, report: Callable[[], None] = l
     golden = sum(bool(question.documents) for question in questions)
     touched = sum(bool(question.relevant) for question in compared)
     recent, changed = len(questions) - golden, len(compared) - touched
-    return judge(compared, untouched_golden=golden - touched, untouched_recent=recent - changed)
+    return judge(compared, untouched_golden=golden - touched, untouched_recent=recent - changed, other_golden=others)
 
 
 async def _compare(

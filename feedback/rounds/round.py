@@ -276,7 +276,8 @@ def _lease() -> Iterator[Lease | None]:
 
 
 def _record(outcome: RoundOutcome) -> None:
-    FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
+    ended = {**outcome.as_dict(), "at": timezone.now().isoformat()}
+    FeedbackState.objects.filter(pk=1).update(last_round=ended)
 
 
 def _ms_since(begun: float) -> int:

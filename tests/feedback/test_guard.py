@@ -134,3 +134,9 @@ def test_recent_questions_are_asked_in_the_users_own_scope(rag_settings: Any) ->
     scopes = {asked.text: asked.scope.ids for asked in recent_questions()}
     assert str(private.pk) in scopes[QUESTION]
     assert str(private.pk) not in scopes["Not mine?"]
+
+
+def test_test_questions_without_documents_are_not_denied() -> None:
+    assert "there are no test questions yet" in str(judge([]).notes)
+    assert "the one test question names no document" in str(judge([], other_golden=1).notes)
+    assert "none of the 3 test questions names a document" in str(judge([], other_golden=3).notes)

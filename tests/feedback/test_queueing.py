@@ -43,3 +43,15 @@ def test_a_worker_runs_it_as_the_person_who_wants_it(
 def test_where_the_queue_is_away_the_page_says_so(desk: Client) -> None:
     assert "The task queue is not reachable" in page_after_a_round_is_asked_for(desk)
     assert feedback_state().last_round == {}
+
+
+def test_the_page_waits_for_the_result_and_then_shows_it(
+    desk: Client, staff: User, queue: list[tuple[str, dict[str, Any]]]
+) -> None:
+    for _ in range(2):  # the second result reads like the first one
+        started = desk.post("/review/ratings/round/", {"decision": "run"})
+        address = started.headers["Location"]
+        assert "data-waiting" in desk.get(address).content.decode()
+        reindex_feedback(by=staff.pk)
+        html = desk.get(address).content.decode()
+        assert "data-waiting" not in html and "Last time: nothing had to change" in html

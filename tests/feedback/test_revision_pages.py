@@ -6,13 +6,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from feedback.models import Revision
+from feedback.models import GoldenQuestion, Revision
 from feedback.ranking.guard import GuardReport
 from feedback.rounds import round as rounds
 from feedback.rounds.live import live_revision
 from feedback.rounds.round import feedback_round
 from tests.clients import client_of, person
-from tests.factories import UserFactory
+from tests.factories import DocumentFactory, UserFactory
 from tests.feedback.rated import passage, rate_chunk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_questions_to_measure")]
@@ -95,3 +95,22 @@ def test_a_decision_that_comes_too_late_is_told(desk: Client) -> None:
 def test_a_question_is_shown_as_text(desk: Client) -> None:
     made_live(question=f"<script>alert(1)</script> {QUESTION}")
     assert "<script>alert" not in page(desk, f"{LIST}1/")
+
+
+def test_what_was_undone_is_no_longer_called_live(desk: Client) -> None:
+    made_live()
+    assert "To undo it brings the ranking before it back" in page(desk, f"{LIST}1/")
+    desk.post(f"{LIST}1/decide/", {"decision": "roll_back"})
+    html = page(desk, LIST)
+    assert "Last time: ranking change 1. Since then: Rolled back." in html
+    assert "the ranking change is live" not in html
+    assert "The ranking before it is back for everybody. The ratings stay." in page(desk, f"{LIST}1/")
+
+
+def test_test_questions_of_every_kind_are_counted(desk: Client) -> None:
+    document = DocumentFactory()
+    GoldenQuestion.objects.create(text="Which one?", collection=document.collection, expects="CLARIFY")
+    golden = GoldenQuestion.objects.create(text="When?", collection=document.collection)
+    golden.documents.add(document, DocumentFactory(collection=document.collection))
+    html = page(desk, LIST)
+    assert "name documents: 1;" in html and "is right: 1;" in html
