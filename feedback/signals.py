@@ -19,7 +19,7 @@ from feedback.chat_port import ChatFeedback
 from feedback.curation.curated import LiveCuratedAnswers
 from feedback.curation.gaps import gap_document_ready
 from feedback.models import Evidence, Rating
-from feedback.rounds.deletions import rounds_wait
+from feedback.rounds.deletions import lock_out_rounds
 from feedback.rounds.evidence import answer_touch
 from feedback.rounds.live import LiveBoosts
 from feedback.rounds.passages import document_forget, document_relocate
@@ -34,15 +34,15 @@ def connect() -> None:
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
-    pre_delete.connect(_rating_goes, sender=Rating, dispatch_uid="feedback.rating_goes")
+    pre_delete.connect(_on_rating_pre_delete, sender=Rating, dispatch_uid="feedback.rating_goes")
     pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
-    post_delete.connect(_user_gone, sender=get_user_model(), dispatch_uid="feedback.user_gone")
+    post_delete.connect(_on_user_post_delete, sender=get_user_model(), dispatch_uid="feedback.user_gone")
 
 
-def _rating_goes(sender: type[Model], instance: Rating, origin: Any = None, **_: Any) -> None:
+def _on_rating_pre_delete(sender: type[Model], instance: Rating, origin: Any = None, **_: Any) -> None:
     """With it go the questions that nobody else has rated. (`_user_goes` looks after those of an account.)"""
-    rounds_wait()
+    lock_out_rounds()
     if getattr(origin, "model", type(origin)) is not get_user_model():
         questions = Evidence.objects.filter(rating=instance).order_by().values_list("question", flat=True)
         instance._rated_questions = list(questions.distinct())  # type: ignore[attr-defined]
@@ -71,15 +71,15 @@ def _document_saved(
 
 
 def _document_goes(sender: type[Model], instance: Document, **_: Any) -> None:
-    rounds_wait()
+    lock_out_rounds()
     document_forget(instance.pk)
 
 
 def _user_goes(sender: type[Model], instance: Any, **_: Any) -> None:
-    rounds_wait()
+    lock_out_rounds()
     instance._rated_questions = questions_of_person(user_id=instance.pk)
 
 
-def _user_gone(sender: type[Model], instance: Any, **_: Any) -> None:
+def _on_user_post_delete(sender: type[Model], instance: Any, **_: Any) -> None:
     """Questions that nobody else has rated go with the one who put them."""
     questions_forget(getattr(instance, "_rated_questions", []))

@@ -18,7 +18,7 @@ from ragsite.operations.webhooks.delivery import webhook_deliver
 from retrieval.knowledge.services.samples import samples_load
 
 RETENTION_S = 60.0  # then other work gets its turn
-LETTER_RETRY = {
+EMAIL_RETRY = {
     "autoretry_for": (SMTPException, OSError),
     "max_retries": 6,
     "retry_backoff": 10,
@@ -46,8 +46,8 @@ def accounts_tidy() -> int:
     return UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()[0]
 
 
-@shared_task(**LETTER_RETRY)
-def letter_send(to: str, subject: str, text: str) -> None:
+@shared_task(**EMAIL_RETRY)
+def email_send(to: str, subject: str, text: str) -> None:
     """Send an e-mail; tried again for a quarter of an hour while the mail server is away or refuses."""
     EmailMessage(subject, text, to=[to], headers={"Auto-Submitted": "auto-generated"}).send()
 

@@ -17,7 +17,7 @@ from django.views.i18n import JavaScriptCatalog, set_language
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from ragsite.accounts import api, pages
-from ragsite.accounts.email import undone_without_letter
+from ragsite.accounts.email import rollback_if_email_not_queued
 from ragsite.administration import pages as administration
 from ragsite.operations import health
 from ragsite.operations.keys import api as keys_api
@@ -65,7 +65,7 @@ urlpatterns = [
     path("accounts/delete/", pages.delete_account, name="account_delete"),
     path("accounts/sessions/", pages.leave_others, name="sign_out_others"),
     path("accounts/oidc/login/", pages.oidc_login),  # before allauth's, which it calls
-    path("accounts/", include(undone_without_letter(allauth_urlpatterns))),
+    path("accounts/", include(rollback_if_email_not_queued(allauth_urlpatterns))),
     path("api/auth/token", api.TokenApi.as_view(), name="auth_token"),
     path("api/keys", keys_api.KeysApi.as_view(), name="api_keys"),
     path("api/keys/<uuid:key_id>", keys_api.KeyApi.as_view(), name="api_key"),

@@ -33,8 +33,8 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """A letter is sent as soon as it is asked for."""
 
     def send_task(name: str, args: Any = (), **_: Any) -> None:
-        if name == "ragsite.tasks.letter_send":
-            tasks.letter_send(*args)
+        if name == "ragsite.tasks.email_send":
+            tasks.email_send(*args)
 
     monkeypatch.setattr(current_app, "send_task", send_task)
 
@@ -226,4 +226,4 @@ def test_a_mail_server_that_is_away_is_tried_again(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(mail.EmailMessage, "send", away)
     with pytest.raises((SMTPServerDisconnected, Retry)):
-        tasks.letter_send("mei@example.org", "Subject", "Text")
+        tasks.email_send("mei@example.org", "Subject", "Text")

@@ -125,7 +125,7 @@ def test_the_index_shows_what_people_look_for_and_no_machinery(staff: Client) ->
 def test_the_schedule_is_changed_from_the_page_of_health(staff: Client) -> None:
     page = "/admin/django_celery_beat/periodictask/"
     assert page in staff.get("/administration/health/").content.decode()
-    task = PeriodicTask.objects.get(name="Feedback round")
+    task = PeriodicTask.objects.get(name="Apply new ratings")
     assert staff.get(f"{page}{task.pk}/change/").status_code == 200
 
 

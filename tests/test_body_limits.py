@@ -16,7 +16,7 @@ from ragsite.accounts.auth import is_signed_in
 from ragsite.accounts.tokens import token_create
 from ragsite.asgi import application
 from ragsite.web import handler, protocol
-from ragsite.web.handler import ANYBODYS, Handler
+from ragsite.web.handler import ANONYMOUS_BODY_BYTES, Handler
 from retrieval.models import Document
 from tests.chat.conftest import served
 from tests.factories import UserFactory
@@ -80,7 +80,7 @@ async def test_a_stranger_may_not_send_a_long_form(headers: dict[str, str]) -> N
 
 async def test_of_a_strangers_form_no_more_is_received_than_anybody_may_send(sizes_received: list[int]) -> None:
     response = await post(Sent(100, piece=b"x" * 1024), to=Handler(is_signed_in))
-    assert (response.status_code, sizes_received) == (401, [ANYBODYS])
+    assert (response.status_code, sizes_received) == (401, [ANONYMOUS_BODY_BYTES])
 
 
 async def test_of_a_declared_length_that_is_too_long_nothing_is_received(sizes_received: list[int]) -> None:
@@ -216,7 +216,7 @@ async def test_the_limit_holds_for_chunks() -> None:
 @pytest.mark.parametrize("path", ["/api/auth/token", "/accounts/signup/", "/accounts/password/forgotten/"])
 async def test_where_nobody_signs_in_a_body_is_short_for_everybody(path: str) -> None:
     for headers in ({}, await a_token()):
-        long = await post(b"{" + b" " * ANYBODYS + b"}", path=path, **headers, **{"Content-Type": JSON})
+        long = await post(b"{" + b" " * ANONYMOUS_BODY_BYTES + b"}", path=path, **headers, **{"Content-Type": JSON})
         assert (long.status_code, long.json()["error"]["code"]) == (413, "too_large")
 
 
@@ -230,5 +230,7 @@ async def test_where_nobody_signs_in_an_address_is_short(method: str) -> None:
 
 
 async def test_a_short_body_is_read_where_nobody_signs_in() -> None:
-    short = await post(b"{" + b" " * (ANYBODYS - 2) + b"}", path="/api/auth/token", **{"Content-Type": JSON})
+    short = await post(
+        b"{" + b" " * (ANONYMOUS_BODY_BYTES - 2) + b"}", path="/api/auth/token", **{"Content-Type": JSON}
+    )
     assert list(short.json()["error"]["fields"]) == ["username", "password"]

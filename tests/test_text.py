@@ -28,5 +28,5 @@ def test_a_json_value_is_cleaned_all_the_way_down() -> None:
 
 @pytest.mark.parametrize("code", [0x07, 0x7F, 0x85, 0xAD, 0x200B, 0x202E, 0x2066, 0xFEFF, 0xE0041])
 def test_characters_that_are_not_seen_are_taken_out(code: int) -> None:
-    assert text.without_hidden(f"a{chr(code)}b") == "ab"
-    assert text.without_hidden(f"a{chr(code)}b", by=" ") == "a b"
+    assert text.replace_hidden(f"a{chr(code)}b") == "ab"
+    assert text.replace_hidden(f"a{chr(code)}b", by=" ") == "a b"

@@ -1,6 +1,6 @@
 """A site's life in a simulation: people ask and rate what they see, rounds make revisions, the guard lets them live.
 
-The way from votes to a revision is the site's own: `one_voice`, sums, boosts, `Snapshot`, `judge`.
+The way from votes to a revision is the site's own: `dedupe_votes`, sums, boosts, `Snapshot`, `judge`.
 It is told what a site knows: votes, days, accounts. Nobody tells it who is honest or what answers.
 """
 
@@ -21,7 +21,7 @@ from feedback.ranking.boosts import document_boosts, query_boosts
 from feedback.ranking.guard import Compared, GuardReport, judge
 from feedback.ranking.same_question import wording
 from feedback.ranking.snapshot import Content, Snapshot
-from feedback.ranking.votes import Vote, document_sums, find_bursts, one_voice, passage_sums, voters_of
+from feedback.ranking.votes import Vote, dedupe_votes, document_sums, find_bursts, passage_sums, voters_of
 
 DAYS = 90
 USERS = 200
@@ -195,7 +195,7 @@ class Draft:
 def draft(ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: int, since: int) -> Draft:
     """As `feedback.rounds.round` makes a revision; no chat model compares questions. since: the day of what is live."""
     voters = voters_of({one.number: one.joined + FIRST_DAY for one in people}, frozenset(), today=today)
-    votes = one_voice(sorted(ledger.votes, key=lambda vote: vote.day))
+    votes = dedupe_votes(sorted(ledger.votes, key=lambda vote: vote.day))
     queries = query_boosts(passage_sums(votes, voters, today=today))
     content = Content(
         queries=queries,

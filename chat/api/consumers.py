@@ -39,7 +39,9 @@ from ragsite.core.text import clean_text
 
 logger = logging.getLogger(__name__)
 
-STRANGER, NOT_ALLOWED, NOT_YOURS = 4401, 4403, 4404
+CLOSE_UNAUTHENTICATED = 4401
+CLOSE_FORBIDDEN = 4403
+CLOSE_NOT_FOUND = 4404
 BYTES_PER_CHAR = 12  # a character of JSON may be written as two \uXXXX
 ENVELOPE_BYTES = 64 * 1024  # collections, filters, options
 
@@ -63,19 +65,19 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self._followers: dict[UUID, asyncio.Task[None]] = {}
         translation.activate(language_of(self.scope))  # for this socket's task and those that it starts
         if not self.user.is_authenticated:
-            await self.close(code=STRANGER)
+            await self.close(code=CLOSE_UNAUTHENTICATED)
             return
         try:
             require_scope(self.user, "ask")
         except ScopeError:
-            await self.close(code=NOT_ALLOWED)
+            await self.close(code=CLOSE_FORBIDDEN)
             return
         session_id = self.scope["url_route"]["kwargs"].get("session_id")
         if session_id:
             try:
                 await database_call(selectors.session_get, user=self.user, session_id=session_id)
             except SessionNotFoundError:
-                await self.close(code=NOT_YOURS)
+                await self.close(code=CLOSE_NOT_FOUND)
                 return
             await self._join(session_id)
         await self.accept()

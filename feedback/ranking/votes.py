@@ -77,7 +77,7 @@ class Sums:
             self.raters_down += 1
 
 
-def one_voice(votes: Iterable[Vote]) -> list[Vote]:
+def dedupe_votes(votes: Iterable[Vote]) -> list[Vote]:
     """The newest of each person's votes on one passage for one question, within RATINGS_PER_DAY.
 
     votes: the oldest first.
@@ -93,7 +93,7 @@ def one_voice(votes: Iterable[Vote]) -> list[Vote]:
 
 
 def passage_sums(votes: Iterable[Vote], voters: Voters, *, today: int) -> dict[tuple[int, int], Sums]:
-    """By question and passage. votes: `one_voice`."""
+    """By question and passage. votes: `dedupe_votes`."""
     of_pair: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
     for vote in votes:
         if vote.weight:
@@ -104,7 +104,7 @@ def passage_sums(votes: Iterable[Vote], voters: Voters, *, today: int) -> dict[t
 def document_sums(votes: Iterable[Vote], voters: Voters, *, today: int) -> dict[UUID, Sums]:
     """By document. A person's votes on a document count together no more than the strongest of them.
 
-    votes: `one_voice`.
+    votes: `dedupe_votes`.
     """
     of_person: dict[tuple[UUID, int], list[float]] = defaultdict(list)
     for vote in votes:
@@ -120,7 +120,7 @@ def document_sums(votes: Iterable[Vote], voters: Voters, *, today: int) -> dict[
 
 def find_bursts(votes: Iterable[Vote], *, since: int) -> list[Burst]:
     """Documents on which on one day, from `since` on, BURST_VOICES or more people voted, and BURST_TIMES more than on
-    any day before. votes: `one_voice`."""
+    any day before. votes: `dedupe_votes`."""
     voices = Counter((document, day) for document, day, _ in {(vote.document, vote.day, vote.voter) for vote in votes})
     most: dict[UUID, int] = {}
     found = []

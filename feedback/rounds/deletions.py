@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 
-def deletions_wait() -> None:
+def lock_out_deletions() -> None:
     """In a round's transaction, before any other lock: nothing that feedback leans on is deleted until its end."""
     FeedbackState.objects.select_for_update().order_by().filter(pk=1).values_list("pk").first()
 
@@ -30,10 +30,10 @@ def deletions_wait() -> None:
 def one_at_a_time() -> None:
     """In a transaction that looks whether somebody has made the same, and else makes it."""
     FeedbackState.objects.get_or_create(pk=1)  # none before the first round
-    deletions_wait()
+    lock_out_deletions()
 
 
-def rounds_wait() -> None:
+def lock_out_rounds() -> None:
     """In a transaction that deletes, before it does: no round writes until its end; other deletions go on."""
     if connection.vendor != "postgresql":
         return
@@ -42,10 +42,10 @@ def rounds_wait() -> None:
         cursor.execute(f"SELECT 1 FROM {table} WHERE id = 1 FOR SHARE")  # noqa: S608
 
 
-def written(work: Callable[[], Result]) -> Result:
-    """What `work` returns, done in a transaction that deletions wait for.
+def write_with_retry(work: Callable[[], Result]) -> Result:
+    """Run `work` in a transaction that locks out deletions, and return its result.
 
-    Once more where a row that it refers to was deleted since it was read: what is gone is not met a second time.
+    It is retried once if a row that it refers to was deleted after it was read.
     """
     try:
         return _once(work)
@@ -56,5 +56,5 @@ def written(work: Callable[[], Result]) -> Result:
 
 def _once(work: Callable[[], Result]) -> Result:
     with transaction.atomic():
-        deletions_wait()
+        lock_out_deletions()
         return work()

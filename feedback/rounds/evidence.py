@@ -18,7 +18,7 @@ from django.db.models import F, Prefetch, Q
 from chat.models import DecisionStep, Message, Source
 from feedback.models import Evidence, Rating
 from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, RatedAnswer, RatingInput, attribute
-from feedback.rounds.deletions import written
+from feedback.rounds.deletions import write_with_retry
 from feedback.rounds.passages import passages_of
 from feedback.rounds.questions import questions_of
 
@@ -42,7 +42,7 @@ def evidence_gather(*, report: Callable[[], None] = lambda: None) -> tuple[int, 
     waiting = Rating.objects.filter(CHANGED).order_by("updated_at", "pk").values_list("message_id", flat=True)
     messages = list(dict.fromkeys(waiting.iterator()))
     for start in range(0, len(messages), BATCH):
-        counts = written(partial(_draw, messages[start : start + BATCH]))
+        counts = write_with_retry(partial(_draw, messages[start : start + BATCH]))
         ratings, evidence = ratings + counts[0], evidence + counts[1]
         report()
     return ratings, evidence

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from chat.models import Source
 from feedback.models import Boost, RatedPassage
-from feedback.rounds.deletions import written
+from feedback.rounds.deletions import write_with_retry
 from feedback.rounds.live import version_bump
 from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Chunk
@@ -75,7 +75,7 @@ def document_relocate(document_id: UUID) -> None:
     for passage in moved:
         passage.chunk_id = places.get(passage.content_hash)
     if moved:
-        written(partial(RatedPassage.objects.bulk_update, moved, ["chunk_id"], batch_size=AT_ONCE))
+        write_with_retry(partial(RatedPassage.objects.bulk_update, moved, ["chunk_id"], batch_size=AT_ONCE))
         version_bump()  # also where no boost changes: the live ones are for other chunks now
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 
 from feedback.models import Evidence, QuestionPair, RatedQuestion
 from feedback.ranking.same_question import KnownQuestions, differ
-from feedback.rounds.deletions import written
+from feedback.rounds.deletions import write_with_retry
 from feedback.rounds.live import wordings_load
 from ragsite.core.messages import worded
 from retrieval.compose import Engine, with_engine
@@ -52,7 +52,7 @@ async def _decide(new: Sequence[int], engine: Engine, *, report: Callable[[], No
             for pair, first, second in await sync_to_async(_with_texts)(pairs[:MOST_ASKED]):
                 prompt = engine.prompts.render("same_question", other=first[:MOST_CHARS], question=second[:MOST_CHARS])
                 reply = await model.complete_json(prompt, SameAnswer)
-                await sync_to_async(written)(partial(_store, pair, same=reply.same, model=model.name))
+                await sync_to_async(write_with_retry)(partial(_store, pair, same=reply.same, model=model.name))
                 await sync_to_async(report)()
     except ModelError as error:
         return error.reason

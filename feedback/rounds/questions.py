@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from feedback.models import Evidence, RatedQuestion
 from feedback.ranking.same_question import vector_encode, wording
-from feedback.rounds.deletions import written
+from feedback.rounds.deletions import write_with_retry
 from feedback.rounds.live import version_bump
 from feedback.rounds.passages import text_digest
 from retrieval.compose import Engine, with_engine
@@ -58,7 +58,7 @@ def questions_embed(*, report: Callable[[], None] = lambda: None) -> str:
                 batch = missing[start : start + IN_CALL]
                 vectors = await embedder.embed_queries([text for _, text in batch])
                 rows = [(key, vector) for (key, _), vector in zip(batch, vectors, strict=True)]
-                await sync_to_async(written)(partial(_vectors_store, rows, embedder.space))
+                await sync_to_async(write_with_retry)(partial(_vectors_store, rows, embedder.space))
                 await sync_to_async(report)()
         except EmbeddingUnavailableError as error:
             return error.reason

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from feedback.models import Evidence
-from feedback.rounds.deletions import rounds_wait
+from feedback.rounds.deletions import lock_out_rounds
 from feedback.rounds.evidence import day_of
 from feedback.rounds.questions import questions_forget
 
@@ -26,7 +26,7 @@ def evidence_erase(over: Callable[[], QuerySet[Evidence]]) -> Iterator[int]:
     """With it go rated questions that nothing else is about. Yields how many rows each transaction deleted."""
     while batch := list(over().order_by().values_list("pk", flat=True)[:ROWS_AT_ONCE]):
         with transaction.atomic():
-            rounds_wait()
+            lock_out_rounds()
             evidence = Evidence.objects.filter(pk__in=batch)
             questions = list(evidence.order_by().values_list("question", flat=True).distinct())
             evidence.delete()

@@ -26,8 +26,8 @@ from django.utils import timezone
 from feedback.models import Evidence, FeedbackState, GoldenQuestion, Revision
 from feedback.ranking.boosts import DocumentBoost, QueryBoost, digest, document_boosts, query_boosts
 from feedback.ranking.guard import GuardReport
-from feedback.ranking.votes import Burst, Vote, document_sums, find_bursts, one_voice, passage_sums, voters_of
-from feedback.rounds.deletions import written
+from feedback.ranking.votes import Burst, Vote, dedupe_votes, document_sums, find_bursts, passage_sums, voters_of
+from feedback.rounds.deletions import write_with_retry
 from feedback.rounds.evidence import day_of, evidence_gather
 from feedback.rounds.guard import guard_measure
 from feedback.rounds.live import boosts_of, content_make, content_of, live_revision
@@ -170,7 +170,7 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
         report = guard_measure(new, live=content_of(live), report=renew)
         if waiting is None or report.measured:  # else nothing new is known of it
             renew()
-            revision = written(partial(_decide, proposal, report, outcome, live, by))
+            revision = write_with_retry(partial(_decide, proposal, report, outcome, live, by))
     assert revision is not None
     return replace(
         outcome, status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
@@ -185,7 +185,7 @@ def proposal_make(live: Revision | None) -> Proposal:
     columns = (
         "question_id", "passage_id", "passage__document_id", "voter_id", "weight", "document_weight", "day",
     )  # fmt: skip
-    votes = one_voice(map(Vote._make, rows.values_list(*columns).iterator(chunk_size=5000)))
+    votes = dedupe_votes(map(Vote._make, rows.values_list(*columns).iterator(chunk_size=5000)))
     people = User.objects.filter(is_active=True).order_by()
     staff = frozenset(people.filter(is_staff=True).values_list("pk", flat=True))
     joined_on = {key: day_of(moment) for key, moment in people.values_list("pk", "date_joined").iterator()}

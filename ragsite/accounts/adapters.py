@@ -24,13 +24,13 @@ from django.http import HttpRequest
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from ragsite.accounts.email import letter_queue, site_origin
+from ragsite.accounts.email import email_queue, site_origin
 
 OIDC = "oidc"  # id of the one provider that the environment names
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Of names and passwords, and of letters."""
+    """Rules for names and passwords, and the sending of e-mails."""
 
     # -------------------------------------------------------------------------------------------- limits on guessing
     def get_client_ip(self, request: HttpRequest) -> str:
@@ -64,7 +64,7 @@ class AccountAdapter(DefaultAccountAdapter):
         """Of this host alone: `next` leads nowhere else."""
         return url_has_allowed_host_and_scheme(url, allowed_hosts={self.request.get_host()})
 
-    # -------------------------------------------------------------------------------------------- letters
+    # -------------------------------------------------------------------------------------------- e-mails
     def send_password_reset_mail(self, user: AbstractBaseUser, email: str, context: dict[str, Any]) -> None:
         """Who comes by a provider alone has no password here that could be forgotten."""
         if user.has_usable_password():
@@ -77,7 +77,7 @@ class AccountAdapter(DefaultAccountAdapter):
         site = SimpleNamespace(name="Ragsite", domain=origin)
         context = {"request": self.request, "email": email, "current_site": site, **context, **links}
         message = self.render_mail(template_prefix, email, context)
-        letter_queue(email, str(message.subject), str(message.body))
+        email_queue(email, str(message.subject), str(message.body))
 
 
 class ConfirmedEmailStage(EmailVerificationStage):

@@ -20,13 +20,13 @@ from ragsite.core.queueing import BrokerAwayError, enqueue
 logger = logging.getLogger(__name__)
 GOOD_FOR_S = 24 * 3600  # in the queue; the links in it do not live longer
 # They take their time over a password or wait for the provider, which no transaction should: SQLite has one writer.
-WITHOUT_LETTER = {"account_login", "account_reauthenticate", "openid_connect_login", "openid_connect_callback"}
+VIEWS_WITHOUT_EMAIL = {"account_login", "account_reauthenticate", "openid_connect_login", "openid_connect_callback"}
 
 
-def letter_queue(to: str, subject: str, text: str) -> None:
+def email_queue(to: str, subject: str, text: str) -> None:
     """A worker sends it. text: in the reader's language. Raises UnavailableError while the broker is away."""
     try:
-        enqueue("ragsite.tasks.letter_send", to, subject, text, required=True, expires_s=GOOD_FOR_S)
+        enqueue("ragsite.tasks.email_send", to, subject, text, required=True, expires_s=GOOD_FOR_S)
     except BrokerAwayError as away:
         logger.error("an e-mail cannot be sent, the broker is away: %s", away)
         raise UnavailableError(
@@ -34,12 +34,12 @@ def letter_queue(to: str, subject: str, text: str) -> None:
         ) from away
 
 
-def undone_without_letter(patterns: Sequence[Any]) -> Sequence[Any]:
-    """The same addresses; what a form of theirs does is undone where its letter cannot be queued."""
+def rollback_if_email_not_queued(patterns: Sequence[Any]) -> Sequence[Any]:
+    """Wrap the views of `patterns`: a POST is rolled back if its e-mail cannot be queued."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            undone_without_letter(pattern.url_patterns)
-        elif isinstance(pattern, URLPattern) and pattern.name not in WITHOUT_LETTER:
+            rollback_if_email_not_queued(pattern.url_patterns)
+        elif isinstance(pattern, URLPattern) and pattern.name not in VIEWS_WITHOUT_EMAIL:
             pattern.callback = _atomic_form(pattern.callback)
     return patterns
 
@@ -54,7 +54,9 @@ def _atomic_form(view: Any) -> Any:
 
 
 def site_origin() -> str:
-    """Of links in letters: the first trusted origin, else the site's own host and port. Never what a request was
-    addressed to: whoever asks for a letter to somebody else writes that, too."""
+    """Origin of links in e-mails: the first trusted origin, else the site's own host and port.
+
+    Never the host of the request, which is chosen by whoever asks for an e-mail to somebody else.
+    """
     named = (origin for origin in settings.CSRF_TRUSTED_ORIGINS if "*" not in origin)
     return str(next(named, settings.SITE.local_origin))

@@ -33,7 +33,7 @@ from ragsite.core.localized import localized
 
 
 def doors(request: HttpRequest) -> dict[str, Any]:
-    """Context of all templates: how accounts are made here, and whether letters go out."""
+    """Context of all templates: how accounts are made here, and whether e-mails are sent."""
     return {"SIGNUP": settings.SIGNUP, "SENDS_EMAIL": settings.SENDS_EMAIL}
 
 

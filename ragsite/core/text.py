@@ -70,7 +70,7 @@ def clean_line(text: str) -> str:
 
 def is_seen(text: str) -> bool:
     """Whether there is anything in it that can be seen."""
-    return bool(_BLANKS.sub("", without_hidden(text)).strip())
+    return bool(_BLANKS.sub("", replace_hidden(text)).strip())
 
 
 def clean_file_name(name: str) -> str:
@@ -88,7 +88,7 @@ def clean_file_name(name: str) -> str:
     return f"{stem}{dot}{suffix}"
 
 
-def without_hidden(text: str, by: str = "") -> str:
+def replace_hidden(text: str, by: str = "") -> str:
     """`by` in place of each character of HIDDEN. Tabs and line feeds stay."""
     return _HIDDEN.sub(by, text)
 

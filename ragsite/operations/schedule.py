@@ -17,15 +17,15 @@ INTERVALS = (  # name, task, every, period
     ("Check the index", "retrieval.tasks.index_check", 1, "days"),
     ("Delete files of conversations that never began", "chat.tasks.attachments_sweep_task", 6, "hours"),
     ("Forget conversations that are not kept", "chat.tasks.conversations_forget", 5, "minutes"),
-    ("Take answers in at the review desk", "chat.tasks.answer_reviews_catch_up", 2, "minutes"),
-    ("Go on with replays", "chat.tasks.replays_work_task", 2, "minutes"),
+    ("Update the review queue", "chat.tasks.answer_reviews_catch_up", 2, "minutes"),
+    ("Process replays", "chat.tasks.replays_work_task", 2, "minutes"),
     ("Tidy accounts", "ragsite.tasks.accounts_tidy", 1, "hours"),
     ("Delete accounts", "ragsite.tasks.deletions_do_task", 60, "seconds"),
-    ("Find knowledge gaps", "feedback.tasks.gaps_refresh_task", 10, "minutes"),
+    ("Find unanswered questions", "feedback.tasks.gaps_refresh_task", 10, "minutes"),
 )
 NIGHTLY = (  # name, task, hour, minute
-    ("Feedback round", "feedback.tasks.reindex_feedback", 3, 15),
-    ("Delete what is over", "ragsite.tasks.retention_nightly", 4, 20),
+    ("Apply new ratings", "feedback.tasks.reindex_feedback", 3, 15),
+    ("Apply retention", "ragsite.tasks.retention_nightly", 4, 20),
 )
 
 

@@ -1,8 +1,8 @@
 """Django's handler of requests, with how much of a body is received, and of whom.
 
 Django receives a body whole, in memory and then in a file, before it looks who sends it and to where. So a stranger
-could fill the disk with what is refused afterwards. Here anybody may send ANYBODYS bytes, who is signed in
-DATA_UPLOAD_MAX_MEMORY_SIZE, or as a form with files up to what one upload may hold. The rest is not kept.
+could fill the disk with what is refused afterwards. Here anybody may send ANONYMOUS_BODY_BYTES, and a signed-in user
+DATA_UPLOAD_MAX_MEMORY_SIZE or, in a form with files, as much as one upload may hold. The rest is not stored.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from ragsite.core.errors import AppError, NotAuthenticatedError, TooLargeError
 from ragsite.core.localized import language_of
 from ragsite.core.messages import worded
 
-ANYBODYS = 64 << 10  # bytes
+ANONYMOUS_BODY_BYTES = 64 << 10
 FOR_ANYBODY = ("/accounts/", "/admin/login/", "/api/auth/token")  # calls that need no sign-in: nobody sends more there
-ANYBODYS_QUERY = 8 << 10  # bytes, at the same calls: their pages repeat `next` in every form and link
+ANONYMOUS_QUERY_BYTES = 8 << 10  # at the same calls: their pages repeat `next` in every form and link
 FORM_SLACK = 1 << 20  # boundaries and fields around the files
-BODY_S = 60.0  # within which the first ANYBODYS bytes of a body come, and then each further piece
+BODY_S = 60.0  # within which the first ANONYMOUS_BODY_BYTES bytes of a body come, and then each further piece
 LINGER_S = 5.0  # that the rest of a refused body is taken and thrown away, at most
 Scope = dict[str, Any]
 IsSignedIn = Callable[[Mapping[str, Any]], bool]  # of an ASGI scope; it may ask the database
@@ -72,10 +72,10 @@ class _Body:
 
     def __init__(self, scope: Scope, receive: Any, is_signed_in: IsSignedIn) -> None:
         self.refused: AppError | None = None
-        if scope["path"].startswith(FOR_ANYBODY) and len(scope["query_string"]) > ANYBODYS_QUERY:
+        if scope["path"].startswith(FOR_ANYBODY) and len(scope["query_string"]) > ANONYMOUS_QUERY_BYTES:
             self.refused = TooLargeError(worded("This address is too long."), status=414)
         self._scope, self._receive, self._is_signed_in = scope, receive, is_signed_in
-        self._count, self._allowed = 0, ANYBODYS
+        self._count, self._allowed = 0, ANONYMOUS_BODY_BYTES
         self._has_more, self._ends_at = True, asyncio.get_running_loop().time() + BODY_S
 
     async def receive(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class _Body:
             return {"type": "http.disconnect"}
         self._has_more = message.get("more_body", False)
         self._count += len(message.get("body", b""))
-        if self._count > ANYBODYS:
+        if self._count > ANONYMOUS_BODY_BYTES:
             self._ends_at = asyncio.get_running_loop().time() + BODY_S
         await self.allow(self._count)
         return message if self.refused is None else {"type": "http.disconnect"}
@@ -116,7 +116,7 @@ class _Body:
 def _most(scope: Scope) -> int:
     """Bytes that somebody who is signed in may send."""
     if scope["path"].startswith(FOR_ANYBODY):
-        return ANYBODYS
+        return ANONYMOUS_BODY_BYTES
     if not _header(scope, b"content-type").startswith(b"multipart/"):
         return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     ingest = settings.RAG.ingest

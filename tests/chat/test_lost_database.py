@@ -19,7 +19,7 @@ from django.test import AsyncClient
 
 from chat.models import Message
 from ragsite.asgi import application
-from ragsite.web.handler import ANYBODYS
+from ragsite.web.handler import ANONYMOUS_BODY_BYTES
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, cookie_headers, events_of, eventually, token_header
 
 
@@ -91,7 +91,10 @@ async def test_request_is_put_off(user: User, database: Away, path: str) -> None
 @pytest.mark.parametrize("path", ["/api/documents", "/v1/chat/completions", "/mcp"])
 async def test_a_call_whose_sender_cannot_be_looked_up_is_put_off(site_url: str, database: Away, path: str) -> None:
     """Before Django has it: each door says when to come back, and /v1 in OpenAI's form."""
-    headers, body = {"Authorization": "Bearer rsk_1", "Content-Type": "application/json"}, b" " * (ANYBODYS + 1)
+    headers, body = (
+        {"Authorization": "Bearer rsk_1", "Content-Type": "application/json"},
+        b" " * (ANONYMOUS_BODY_BYTES + 1),
+    )
     database.now = True
     async with httpx.AsyncClient() as http:
         answer = await http.post(f"{site_url}{path}", content=body, headers=headers)

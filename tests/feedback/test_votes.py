@@ -17,9 +17,9 @@ from feedback.ranking.votes import (
     Sums,
     Vote,
     Voters,
+    dedupe_votes,
     document_sums,
     find_bursts,
-    one_voice,
     passage_sums,
     voters_of,
 )
@@ -33,7 +33,7 @@ def vote(voter: int = 1, weight: float = 1.0, *, question: int = 1, passage: int
 
 
 def sums(*votes: Vote, voters: Voters | None = None) -> Sums:
-    return passage_sums(one_voice(votes), voters or Voters(), today=TODAY)[1, 1]
+    return passage_sums(dedupe_votes(votes), voters or Voters(), today=TODAY)[1, 1]
 
 
 def test_of_a_persons_votes_on_a_passage_the_newest_counts() -> None:
@@ -88,7 +88,7 @@ def test_a_document_needs_three_people_and_differs_from_the_mean() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(-1, 1)), max_size=30))
 def test_multipliers_stay_within_their_bounds(given: list[tuple[int, float]]) -> None:
-    votes = one_voice(vote(voter, weight) for voter, weight in given)
+    votes = dedupe_votes(vote(voter, weight) for voter, weight in given)
     for boost in query_boosts(passage_sums(votes, Voters(), today=TODAY)):
         assert 0.5 <= boost.multiplier <= 2.0
     for document in document_boosts(document_sums(votes, Voters(), today=TODAY)):

@@ -25,7 +25,7 @@ import nh3
 
 from ragsite.core.messages import worded
 from ragsite.core.rag_settings import WebSearchSettings
-from ragsite.core.text import HIDDEN, clean_line, shortened, strip_invisible, without_hidden
+from ragsite.core.text import HIDDEN, clean_line, replace_hidden, shortened, strip_invisible
 from retrieval.engine.errors import ModelError, ModelOutputError, ModelUnavailableError, WebSearchError
 from retrieval.engine.ports import WebResult
 from retrieval.engine.providers.server import CircuitBreaker, address_of, request
@@ -150,7 +150,7 @@ def plain_text(value: object, most: int) -> str:
         return ""
     apart = _BLOCK.sub(" <", value[:MAX_RAW_CHARS])  # a line break is a space, not nothing
     text = html.unescape(nh3.clean(apart, tags=set(), clean_content_tags={"script", "style"}))
-    return shortened(clean_line(without_hidden(strip_invisible(text), by=" ")), most)
+    return shortened(clean_line(replace_hidden(strip_invisible(text), by=" ")), most)
 
 
 def read_date(value: object) -> str:

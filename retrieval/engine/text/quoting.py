@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from ragsite.core.text import unix_lines, without_hidden
+from ragsite.core.text import replace_hidden, unix_lines
 from retrieval.engine.values import HistoryMessage, StoredChunk
 
 # ------------------------------------------------------------------------------------------------ tokens
@@ -73,7 +73,7 @@ _BLANK_LINES = re.compile(r"\n\s*\n+")
 
 def neutralise(text: str) -> str:
     """The text without hidden characters, our delimiters and chat templates' marks."""
-    text = without_hidden(unix_lines(text))
+    text = replace_hidden(unix_lines(text))
     text = _TAG.sub(r"‹\1\2\3›", text)
     text = _TURN.sub(lambda match: f"‹{next(filter(None, match.groups()))}›", text)
     return _BLANK_LINES.sub("\n", text).strip()
