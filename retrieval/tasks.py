@@ -12,6 +12,7 @@ from asgiref.sync import sync_to_async
 from celery import current_task, shared_task
 from celery.signals import worker_ready
 from django.conf import settings
+from django.core.cache import cache
 from django.db import close_old_connections
 
 from ragsite.core.leases import lock_is_held
@@ -28,6 +29,7 @@ from retrieval.models import Collection
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
+COMPARED_EVERY_S = 3600  # by workers that start, where the index is a server's: one that grows starts many
 RESUME_EXPIRES_S = 30  # by then the next round has looked again
 AWAY = (IndexUnavailableError, EmbeddingUnavailableError)
 RETRY = {"autoretry_for": AWAY, "max_retries": 10, "retry_backoff": 2, "retry_backoff_max": 60}
@@ -103,7 +105,14 @@ def _resume_at_start(sender: Any, **_: Any) -> None:
     if settings.CELERY_TASK_DEFAULT_QUEUE not in sender.app.amqp.queues.consume_from:
         return  # the worker of sources
     ingest_resume.apply_async(retry=False)
-    index_check.apply_async(retry=False)
+    if _may_compare():
+        index_check.apply_async(retry=False)
+
+
+def _may_compare() -> bool:
+    """Whether a worker that starts compares index and database: always with a Milvus Lite, which starts with it and may
+    have lost rows; with a server's once in an hour for the whole site, as far as it shares a cache."""
+    return not settings.RAG.milvus.uri or cache.add("index-compared", True, timeout=COMPARED_EVERY_S)
 
 
 def _run(work: Callable[[], Awaitable[Result]]) -> Result:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from celery import current_app
+from celery.signals import worker_ready
+from django.core.cache import cache
 from django.core.files.base import ContentFile
 from django.utils import timezone
 
@@ -55,3 +59,23 @@ def test_task_that_a_stopping_worker_breaks_off_is_queued_again(
         tasks.index_check.apply(throw=True)
     [again] = sent
     assert (list(again["args"]), again["kwargs"], again["retry"]) == ([], {}, False)
+
+
+class Worker:
+    """As much of Celery's as the signal's receivers ask for."""
+
+    app = current_app
+
+
+@pytest.mark.parametrize(("uri", "comparisons"), [("http://milvus.internal:19530", 1), ("", 2)])
+def test_of_workers_that_start_within_an_hour_one_compares_the_index_of_a_server(
+    monkeypatch: pytest.MonkeyPatch, rag_settings: Callable[..., None], uri: str, comparisons: int
+) -> None:
+    cache.clear()
+    rag_settings(milvus={"uri": uri})
+    sent: list[Any] = []
+    monkeypatch.setattr(tasks.ingest_resume, "apply_async", lambda **_: None)
+    monkeypatch.setattr(tasks.index_check, "apply_async", lambda **what: sent.append(what))
+    for _ in range(2):
+        worker_ready.send(sender=Worker())
+    assert len(sent) == comparisons
