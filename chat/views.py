@@ -94,6 +94,7 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
             "maxRewriteAttempts": workflow_settings.max_rewrites,
             "gradePassThreshold": workflow_settings.pass_rate,
         },
+        "force_generate": workflow_settings.force_generate,
         "presets": {
             "standard": workflow_settings.pass_rate,
             "strict": STRICT_PASS_RATE,

@@ -14,13 +14,13 @@ from tests.browser.test_journey import QUESTION, ask, sign_up, upload
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 OpenPage = Callable[..., Page]
-REASON = "the model says: relevant"
+REASON = "it states how many books"
 
 
 @pytest.fixture(autouse=True)
 def _grader(site: Site) -> None:
     site.ollama.reset()
-    site.ollama.reply(match="is_relevant", json={"is_relevant": True, "confidence": 9})
+    site.ollama.reply(match="is_relevant", json={"is_relevant": True, "confidence": 9, "reasoning": REASON})
 
 
 def test_nodes_light_up_as_they_run_and_the_answer_can_be_stopped(
@@ -49,3 +49,23 @@ def test_nodes_light_up_as_they_run_and_the_answer_can_be_stopped(
     page.get_by_role("button", name="Stop the answer").click()
     expect(answer).to_contain_text("You stopped this answer; it can be continued.")
     expect(page.locator("#node-now")).to_have_text("You stopped the answer.")
+
+
+def test_an_answer_in_any_case_is_a_setting_of_the_page(open_page: OpenPage, site: Site, tmp_path: Path) -> None:
+    site.ollama.reset()
+    site.ollama.reply(
+        match="is_relevant", json={"is_relevant": False, "confidence": 9, "reasoning": "it is about rooms"}
+    )
+    site.ollama.reply(structured=False, text="Undergraduates may borrow ten books [1].")
+    page = open_page(DESKTOP)
+    sign_up(page)
+    upload(page, tmp_path)
+    page.goto("/self-corrective-rag")
+    page.get_by_label("Maximum rewrites").fill("0")
+    page.get_by_label("Answer in any case").check()
+    answer = ask(page, QUESTION)
+    expect(answer).to_contain_text("Undergraduates may borrow ten books")
+    expect(page.locator("#grades .is-rejected").first).to_contain_text("it is about rooms")
+    expect(page.locator("#grades")).to_contain_text("The answer is written from the nearest documents.")
+    page.reload()
+    expect(page.get_by_label("Answer in any case")).to_be_checked()

@@ -46,6 +46,14 @@ async def test_somebody_elses_session_is_refused_like_none_at_all(user: User, st
     assert await _connect(f"/ws/chat/{uuid.uuid4()}/", OURS, cookie) == (False, 4404)
 
 
+async def test_options_of_a_workflow_come_through(socket: Any, workflow: ScriptedWorkflow) -> None:
+    tab = await socket()
+    await tab.send("ask", message="How many?", workflow="self_corrective", options={"force_generate": True})
+    await tab.until("done", "error")
+    (question,) = workflow.questions
+    assert question.options.force_generate is True
+
+
 async def test_cookie_needs_an_origin_of_ours(user: User) -> None:
     *_, cookie = await cookie_headers(user)
     assert (await _connect("/ws/chat/", OURS, cookie))[0] is True

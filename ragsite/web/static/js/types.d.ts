@@ -105,7 +105,7 @@ declare namespace Api {
   }
   type Task = "summarise" | "list" | "compare";
   interface SelfCorrectiveAsk extends Partial<SelfCorrectiveNumbers> {
-    query: string; sessionId?: Id; milvusConfig?: { collectionName: string };
+    query: string; sessionId?: Id; milvusConfig?: { collectionName: string }; forceGenerate?: boolean;
   }
   interface SelfCorrectiveNumbers {
     topK: number; similarityThreshold: number; maxRewriteAttempts: number; gradePassThreshold: number;
@@ -190,7 +190,7 @@ declare namespace Boot {
   }
   interface SelfCorrective {
     limits: { message_chars: number; top_k: number; rewrites: number }; username: string;
-    collections: Api.CollectionName[]; defaults: Api.SelfCorrectiveNumbers; presets: Record<string, number>;
+    collections: Api.CollectionName[]; defaults: Api.SelfCorrectiveNumbers; presets: Record<string, number>; force_generate: boolean;
     graph: Graph; node_of_step: Record<string, string>;
   }
   interface Documents {

@@ -16,13 +16,13 @@ const percent = (/** @type {number} */ value) => `${Math.round(value * 100)} %`;
 /**
  * @typedef {keyof Api.SelfCorrectiveNumbers} Name
  * @typedef {{label: string, help: string, min: number, max: number, step: number, show: (value: number) => string}} Row
- * @typedef {Api.SelfCorrectiveNumbers & {collection?: string}} Values
+ * @typedef {Api.SelfCorrectiveNumbers & {collection?: string, forceGenerate: boolean}} Values
  */
 
 export class Settings {
   /**
    * @param {HTMLElement} form
-   * @param {Pick<Boot.SelfCorrective, "defaults" | "presets" | "limits" | "collections" | "username">} boot
+   * @param {Pick<Boot.SelfCorrective, "defaults" | "presets" | "force_generate" | "limits" | "collections" | "username">} boot
    */
   constructor(form, boot) {
     this.form = form;
@@ -35,7 +35,7 @@ export class Settings {
       gradePassThreshold: { label: gettext("Pass rate needed"), help: gettext("The share of relevant documents that is enough."), min: 0, max: 1, step: 0.05, show: percent },
     };
     /** @type {Values} */
-    this.values = { ...boot.defaults, ...this.stored() };
+    this.values = { ...boot.defaults, forceGenerate: boot.force_generate, ...this.stored() };
     /** @type {{name: Name, input: HTMLInputElement, output: HTMLOutputElement}[]} */
     this.sliders = [];
     this.help = h("p", { class: "field-help" });
@@ -56,7 +56,8 @@ export class Settings {
     }
     const inRange = this.names.filter((name) => kept[name] >= this.rows[name].min && kept[name] <= this.rows[name].max);
     const row = findCollection(this.boot.collections, kept.collection, this.boot.username);
-    return { ...Object.fromEntries(inRange.map((name) => [name, kept[name]])), ...(row ? { collection: row.id } : {}) };
+    return { ...Object.fromEntries(inRange.map((name) => [name, kept[name]])), ...(row ? { collection: row.id } : {}),
+      ...(typeof kept.forceGenerate === "boolean" ? { forceGenerate: kept.forceGenerate } : {}) };
   }
 
   get preset() {
@@ -73,7 +74,10 @@ export class Settings {
       h("option", { value: "" }, gettext("All collections")),
       this.boot.collections.map((row) => h("option", { value: row.id }, collectionLabel(row, this.boot.collections, this.boot.username))));
     collection.value = this.values.collection || "";
+    const forced = h("input", { type: "checkbox", id: "set-forced", name: "forceGenerate", checked: this.values.forceGenerate, "aria-describedby": "set-forced-help", onchange: (event) => this.change({ forceGenerate: event.target.checked }) });
     replace(this.form, presets, this.help, this.names.map((name) => this.slider(name)),
+      h("div", { class: "field" }, h("label", { for: "set-forced" }, forced, " ", gettext("Answer in any case")),
+        h("p", { class: "field-help", id: "set-forced-help" }, gettext("From the nearest documents where none has passed."))),
       h("div", { class: "field" }, h("label", { for: "set-collection" }, gettext("Collection")), collection));
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.show();
@@ -96,7 +100,8 @@ export class Settings {
       this.show(true);
       return;
     }
-    this.values = { ...this.boot.defaults, collection: this.values.collection, gradePassThreshold: this.boot.presets[name] };
+    const { collection, forceGenerate } = this.values;
+    this.values = { ...this.boot.defaults, collection, forceGenerate, gradePassThreshold: this.boot.presets[name] };
     this.keep();
   }
 
