@@ -21,6 +21,7 @@ from django.db.models import Max, QuerySet, Sum
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chat.models import AnswerReview
@@ -146,8 +147,10 @@ def person_change(*, user: User, by: User, role: str, group_ids: Sequence[int] |
     user.is_superuser = role == SUPERUSER
     user.is_staff = bool(role) or user.groups.filter(permissions__isnull=False).exists()
     user.save(update_fields=["is_superuser", "is_staff"])
-    changed = f"{ROLES[before]} → {ROLES[role]}" if before != role else "groups"
-    _log(user, by, f"Role: {changed}")
+    if before == role:
+        _log(user, by, _("Groups changed."))
+    else:
+        _log(user, by, _("Role: %(before)s → %(after)s") % {"before": ROLES[before], "after": ROLES[role]})
 
 
 @transaction.atomic
@@ -158,14 +161,14 @@ def person_close(*, user: User, by: User, active: bool) -> None:
     user.save(update_fields=["is_active"])
     if not active:
         sign_out_everywhere(user=user)
-    _log(user, by, "Account opened again." if active else "Account deactivated.")
+    _log(user, by, _("Account opened again.") if active else _("Account deactivated."))
 
 
 def person_sign_out(*, user: User, by: User) -> None:
     """All sessions and tokens of the account; its API keys stay. Raises PermissionDeniedError."""
     _require_may_change(by, user)
     sign_out_everywhere(user=user)
-    _log(user, by, "Signed out everywhere.")
+    _log(user, by, _("Signed out everywhere."))
 
 
 def _require_may_change(by: User, user: User) -> None:
@@ -204,7 +207,7 @@ def person_invite(*, name: str, by: User, role: str = "") -> User:
     if User.objects.filter(username__iexact=name).exists():
         raise ConflictError(worded("There is an account of this name already."))
     user = User.objects.create_user(name)
-    _log(user, by, "Invited.", ADDITION)
+    _log(user, by, _("Invited."), ADDITION)
     if role:
         person_change(user=user, by=by, role=role)
     return user
@@ -218,7 +221,7 @@ def person_invite_again(*, user: User, by: User) -> None:
         raise ConflictError(worded("This person has signed in already."))
     user.set_unusable_password()
     user.save(update_fields=["password"])
-    _log(user, by, "Invited again.")
+    _log(user, by, _("Invited again."))
 
 
 def _is_unused(user: User) -> bool:
