@@ -23,6 +23,7 @@ from ragsite.operations import health
 from ragsite.operations.keys import api as keys_api
 from ragsite.operations.keys import pages as key_pages
 from ragsite.operations.model_server import api as models_api
+from ragsite.operations.model_server import embedding_api
 from ragsite.operations.model_server import pages as models_pages
 from ragsite.schema_view import SchemaView
 
@@ -71,6 +72,7 @@ urlpatterns = [
     path("api/keys/<uuid:key_id>", keys_api.KeyApi.as_view(), name="api_key"),
     path("settings/models/", models_pages.models_page, name="models"),
     path("api/model-server", models_api.ModelServerApi.as_view(), name="model_server"),
+    path("api/model-server/embedding", embedding_api.EmbeddingApi.as_view(), name="model_server_embedding"),
     path("api/model-server/pulls", models_api.ModelPullsApi.as_view(), name="model_server_pulls"),
     path("api/model-server/test", models_api.ModelServerTestApi.as_view(), name="model_server_test"),
     path("api/schema", SchemaView.as_view(), name="schema"),

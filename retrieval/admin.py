@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from ragsite.core.errors import AppError
-from ragsite.core.queueing import enqueue
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
+from retrieval.knowledge.index_sync.reembedding import reembedding_start
 from retrieval.knowledge.services.collections import collection_approve
 from retrieval.knowledge.services.documents import document_delete, document_reingest
 from retrieval.models import Collection, Document, IngestJob
@@ -74,7 +74,7 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
     @admin.action(description=_("Rebuild the index with the current model"), permissions=["action"])
     def reembed(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         for collection in queryset:
-            enqueue("retrieval.tasks.collection_reembed_task", str(collection.pk))
+            reembedding_start(collection=collection)
         self.message_user(request, _("A worker does it as soon as it can; searches go on meanwhile."), messages.SUCCESS)
 
     @admin.display(description=_("Documents"), ordering="document_count")

@@ -13,6 +13,7 @@ from django.contrib.auth.models import Group
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.leases import Leased
@@ -473,6 +474,26 @@ class MemoryOrigin(models.Model):
 
     def __str__(self) -> str:
         return f"{self.memory_id}: {self.answer_id}"
+
+
+class Reembedding(models.Model):
+    """A collection's move to another embedding model, and how far it is; total, done: passages. The last one alone."""
+
+    collection = models.OneToOneField(
+        Collection, on_delete=models.CASCADE, primary_key=True, related_name="reembedding"
+    )
+    total = models.PositiveIntegerField(default=0)
+    done = models.PositiveIntegerField(default=0)
+    error = models.CharField(max_length=500, blank=True)
+    requested_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = _("re-embedding")
+        verbose_name_plural = _("re-embeddings")
+
+    def __str__(self) -> str:
+        return f"{self.collection_id}: {self.done}/{self.total}"
 
 
 class SamplePreference(models.Model):

@@ -20,7 +20,8 @@ from ragsite.core.queueing import BROKER_AWAY, enqueue
 from retrieval.compose import close_engine, get_engine
 from retrieval.engine.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.engine.values import EmbeddingSpace
-from retrieval.knowledge.index_sync.repair import MAINTENANCE, collection_reembed, index_repair
+from retrieval.knowledge.index_sync.reembedding import reembedding_run
+from retrieval.knowledge.index_sync.repair import MAINTENANCE, index_repair
 from retrieval.knowledge.services.documents import INGEST_NEXT
 from retrieval.knowledge.services.ingest import ingest_take_next
 from retrieval.knowledge.services.ingest_jobs import turns
@@ -79,7 +80,7 @@ def index_check(unless_busy: bool = False) -> int:
 def collection_reembed_task(collection_id: str) -> str:
     """Embed a collection by the model that new ones get. The model that it has afterwards; "": it has gone."""
     collection = Collection.objects.filter(pk=collection_id).first()
-    return _run(lambda: collection_reembed(collection=collection)).model if collection else ""
+    return _run(lambda: reembedding_run(collection=collection)).model if collection else ""
 
 
 @shared_task(soft_time_limit=LIMIT_S, time_limit=LIMIT_S + 60)

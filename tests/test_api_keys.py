@@ -38,6 +38,7 @@ NO_KEY_OPENS = {
     "ModelServerApi",
     "ModelServerTestApi",
     "ModelPullsApi",
+    "EmbeddingApi",
     "SamplesApi",
 }
 NO_SIGN_IN = {"TokenApi", "SchemaView", "SpectacularSwaggerSplitView"}

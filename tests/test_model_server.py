@@ -18,8 +18,11 @@ from django.urls import reverse
 
 from ragsite.operations.model_server import pulling
 from ragsite.runtime import live_settings
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
+from retrieval.knowledge.index_sync.reembedding import reembedding_run
+from retrieval.models import Collection
 from tests.clients import administrator, client_of
-from tests.factories import UserFactory
+from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.ollama_server import CHAT_MODEL, EMBED_MODEL, OllamaServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -279,3 +282,40 @@ def test_who_leaves_breaks_the_download_off(online: OllamaServer) -> None:
 def test_a_server_that_downloads_nothing_by_itself_is_not_asked_to(rag_settings: Any) -> None:
     rag_settings(ollama={"server": "openai", "url": "http://127.0.0.1:9/v1"})
     assert administrator().post(f"{API}/pulls", {"model": "x"}, **JSON).status_code == 409
+
+
+# ------------------------------------------------------------------------------------------------ embedding again
+@pytest.fixture
+def apart() -> Collection:
+    """A collection of one document that was embedded without a server."""
+    collection: Collection = CollectionFactory(embedding_model=BUILTIN_SPACE.model, embedding_dim=BUILTIN_SPACE.dim)
+    ChunkFactory(document=DocumentFactory(collection=collection, status="ready"), text="Books are lent for a month.")
+    return collection
+
+
+def test_what_another_model_has_embedded_is_told_with_its_cost(online: OllamaServer, apart: Collection) -> None:
+    told = administrator().get(f"{API}/embedding").json()
+    assert told["model"] == EMBED_MODEL and told["passages"] == 1 and told["estimated_s"] > 0
+    (row,) = told["collections"]
+    assert (row["address"], row["documents"], row["done"]) == (apart.address, 1, None)
+
+
+def test_embedding_again_goes_to_a_worker_and_its_progress_is_told(
+    online: OllamaServer, apart: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda self, *args, **options: sent.append(args))
+    client = administrator()
+    (row,) = client.post(f"{API}/embedding", {}, **JSON).json()["collections"]
+    assert row["done"] == 0 and [arguments for _, arguments in sent] == [(str(apart.pk),)]
+    client.post(f"{API}/embedding", {}, **JSON)
+    assert len(sent) == 1  # it is under way
+
+
+def test_a_collection_is_moved_and_nothing_is_left_to_be_told(
+    online: OllamaServer, apart: Collection, milvus: Any
+) -> None:
+    async_to_sync(reembedding_run)(collection=apart)
+    assert administrator().get(f"{API}/embedding").json()["collections"] == []
+    apart.refresh_from_db()
+    assert apart.embedding_model == EMBED_MODEL

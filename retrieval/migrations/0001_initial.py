@@ -2,6 +2,7 @@
 
 import django.core.validators
 import django.db.models.deletion
+import django.utils.timezone
 import retrieval.models
 import uuid
 from django.conf import settings
@@ -66,6 +67,21 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'collections',
                 'ordering': ['name'],
                 'permissions': [('publish_collection', 'Can make own collections public'), ('look_up_people', 'Can look up people and groups by their first letters, to share with them')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Reembedding',
+            fields=[
+                ('collection', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='reembedding', serialize=False, to='retrieval.collection')),
+                ('total', models.PositiveIntegerField(default=0)),
+                ('done', models.PositiveIntegerField(default=0)),
+                ('error', models.CharField(blank=True, max_length=500)),
+                ('requested_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('finished_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'verbose_name': 're-embedding',
+                'verbose_name_plural': 're-embeddings',
             },
         ),
         migrations.CreateModel(

@@ -147,6 +147,11 @@ async def collection_reembed(*, collection: Collection, report: Report = _silent
     return new
 
 
+async def rows_of(collection: Collection) -> int:
+    """How many a re-embedding of it writes."""
+    return len(await _row_ids(collection.documents.all()))
+
+
 async def index_holdings() -> Holdings:
     """Of all spaces together, as of the last seconds. Raises IndexUnavailableError."""
     completeness = get_engine().completeness

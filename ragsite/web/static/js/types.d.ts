@@ -171,6 +171,10 @@ declare namespace Api {
     call_ms: number | null; ignoring_format: string[]; reason: string;
   }
 
+  interface ApartCollection {
+    id: Id; address: string; model: string; documents: number; passages: number; done: number | null; total: number | null; error: string;
+  }
+  interface Embedding { model: string | null; reason: string; passages: number; estimated_s: number | null; collections: ApartCollection[] }
   interface Samples { there: boolean; left_out: boolean; chosen: boolean; own_documents: number }
 
   interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string; reading: { total: number; done: number }; index: "ok" | "incomplete" | "away"; index_missing: number }

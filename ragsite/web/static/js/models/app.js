@@ -3,6 +3,7 @@ import { api } from "../api.js";
 import { bootData, byId, query } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { copyText, errorToast, toast } from "../ui.js";
+import { lookAtEmbedding } from "./embedding.js";
 import { showFound } from "./found.js";
 import { offerPulls, showOffers } from "./pull.js";
 
@@ -66,6 +67,7 @@ async function test() {
     showFound(byId("found"), found);
     byId("no-server").hidden = found.answered;
     showChoices(found);
+    if (found.answered) void lookAtEmbedding();
     showOffers(found, settings.server === "ollama" && !Object.keys(serverChanges()).length); // it downloads into the saved one
   } catch (error) {
     if (turn === tests) showError(serverForm, /** @type {ApiError} */ (error));
