@@ -71,11 +71,13 @@ def test_what_somebody_shares_is_searched_once_it_is_accepted(
         return row["searched"], scope_for(user=anna).ids == (str(mine.pk),)
 
     assert offer in hers.get("/documents/").content.decode()
+    assert "1 collection shared with you" in hers.get("/").content.decode()
     assert searched() == (False, False)
     assert scope_for(user=anna, names=[str(mine.pk)]).ids == (str(mine.pk),)
     hers.post(offer, {"accepted": "1"})
     assert searched() == (True, True)
     assert offer not in hers.get("/documents/").content.decode()
+    assert "shared with you" not in hers.get("/").content.decode()
     hers.post(offer, {"accepted": "0"})
     assert searched() == (False, False)
     hers.post(offer, {"accepted": "1"})
