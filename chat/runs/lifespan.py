@@ -21,7 +21,7 @@ from chat.runs.run import runs_interrupt, runs_shut_down
 from ragsite.core.errors import AppError
 from retrieval.compose import close_engine, get_engine, warm_up
 from retrieval.engine.errors import ModelError
-from retrieval.knowledge.index_sync.embedding_space import builtin_model_load
+from retrieval.engine.providers.builtin import embed_texts
 from retrieval.knowledge.ingest.reader import reader_warm_up
 
 logger = logging.getLogger(__name__)
@@ -76,9 +76,10 @@ def _runs_end_at_signal() -> Iterator[None]:
 
 
 async def _load_builtin_model() -> None:
+    """Whatever embeds the documents, the citations of every written answer use it."""
     try:
-        await builtin_model_load(get_engine().models)
-    except (DatabaseError, AppError) as error:  # the first question tries again, and says what fails
+        await asyncio.to_thread(embed_texts, ["ready"])
+    except AppError as error:  # the first question tries again, and says what fails
         logger.warning("the built-in embedding model was not loaded: %s", error)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import os
 from datetime import timedelta
 from typing import Any
@@ -89,6 +90,22 @@ async def test_start_of_the_server_marks_the_answers_of_a_killed_one() -> None:
     await message.arefresh_from_db()
     assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
     assert (message.status, message.text) == ("interrupted", "Half an")
+
+
+async def test_a_starting_process_loads_the_built_in_model_whatever_server_is_there(
+    online: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = threading.Event()
+    monkeypatch.setattr("chat.runs.lifespan.embed_texts", lambda texts: loaded.set())
+    received: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+    received.put_nowait({"type": "lifespan.startup"})
+
+    async def send(event: dict[str, Any]) -> None: ...
+
+    process = asyncio.create_task(lifespan({"type": "lifespan"}, received.get, send))
+    assert await asyncio.to_thread(loaded.wait, 30)
+    received.put_nowait({"type": "lifespan.shutdown"})
+    await process
 
 
 async def test_answer_of_a_deleted_session_ends_with_an_error(api: Api, workflow: ScriptedWorkflow) -> None:

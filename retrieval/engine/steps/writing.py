@@ -20,6 +20,7 @@ from retrieval.engine.steps.grounding.citation_stream import CitedStream
 from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.text.analysis import ScriptKeeper
+from retrieval.engine.text.fences import Unwrapper
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.trace import reason_text
 from retrieval.engine.values import Source
@@ -149,6 +150,7 @@ class AnswerWriter:
 
     def _begin(self) -> None:
         self._reader = VerdictReader() if self._may_refuse else None
+        self._unwrapper = Unwrapper()
         self._script = ScriptKeeper(self._language)
         self._cited = CitedStream(self.aligner, brackets=brackets_of(self._sources))
 
@@ -160,7 +162,7 @@ class AnswerWriter:
     async def write(self, piece: str) -> None:
         """A piece of the model's reply."""
         text = self._reader.feed(piece) if self._reader else piece
-        if text:
+        if text := self._unwrapper.feed(text):
             await self._emit(await self._cited.feed(self._script.feed(text)))
 
     async def withdraw(self) -> None:
@@ -173,6 +175,7 @@ class AnswerWriter:
     async def finish(self, *, whole: bool = True) -> None:
         rest = self._reader.finish(whole=whole) if self._reader else ""
         if not self.verdict:
+            rest = self._unwrapper.feed(rest) + self._unwrapper.finish()
             last = await self._cited.feed(self._script.feed(rest) + self._script.finish())
             await self._emit(last + await self._cited.finish(whole=whole))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
@@ -11,7 +10,7 @@ from django.conf import settings
 from ragsite.core.messages import worded
 from retrieval.engine.errors import EmbeddingMismatchError
 from retrieval.engine.ports import Embedder, Models, Vectors
-from retrieval.engine.providers.builtin import BUILTIN_SPACE, embed_texts
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.providers.server import canonical
 from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.values import EmbeddingSpace
@@ -37,14 +36,6 @@ async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
     )
     await collection.arefresh_from_db()
     return collection_space(collection) or embedder.space
-
-
-async def builtin_model_load(models: Models) -> None:
-    """Load the built-in embedding model where a collection uses it, or the next one will, so that the first question
-    need not wait for it."""
-    is_used = await Collection.objects.filter(embedding_model=BUILTIN_SPACE.model).aexists()
-    if is_used or not (await models.status()).embed_model:
-        await asyncio.to_thread(embed_texts, ["ready"])
 
 
 async def size_of_chunks(space: EmbeddingSpace, models: Models) -> ChunkSize:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from ragsite.core.messages import worded
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import Embedder, Models, Vectors
+from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.steps.grounding.overlap import is_comparable, overlap, passage_terms, statement_weights
 from retrieval.engine.text.analysis import held_share, query_terms
 from retrieval.engine.values import Source
@@ -21,6 +23,8 @@ CONTEXT = 0.15  # what the question's words in the nearest sentence add at most
 RANK = 0.002  # what each place further down the ranking takes away: it tells equal passages apart
 NUMBERS = 0.5  # share of the score that a sentence's numbers make up, where it has any
 NEAR = 0.3  # share of its weight from which a sentence cites its nearest passage
+SURE = 0.7  # share from which words alone say so; below it they may be small ones that stand there by chance
+MEANT = 0.15  # cosine by the built-in model that a passage needs below SURE
 ALIKE = 0.05  # how far below the best one a passage may be that the model cited as well
 JOIN = 0.2  # share of the sentence's weight that another passage must add, half of it where the model cited it
 MOST = 3  # passages that one sentence cites
@@ -35,16 +39,27 @@ def align(statement: str, sources: Sequence[Source], *, question: str, hints: Co
     A sentence in another language than all of its passages keeps the model's own markers, as does one that is too
     short to be looked up.
     """
-    return _by_words(statement, sources, question=question, hints=hints) or _believed(statement, sources, hints)
+    found = _by_words(statement, sources, question=question, hints=hints)
+    return found.markers or _believed(statement, sources, hints)
 
 
-def _by_words(statement: str, sources: Sequence[Source], *, question: str, hints: Collection[int]) -> tuple[int, ...]:
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """markers: of the passages that a sentence cites, ascending. nearest: of the one that comes nearest, with the share
+    of the sentence's weight that stands in one place of it."""
+
+    markers: tuple[int, ...] = ()
+    nearest: int = 0
+    share: float = 0.0
+
+
+def _by_words(statement: str, sources: Sequence[Source], *, question: str, hints: Collection[int]) -> Cited:
     """`align` by words and numbers alone."""
     chunks = {source.marker: source.chunk for source in sources}
     hinted = chunks.keys() & set(hints)
     weights = statement_weights(statement, question, list(chunks.values()), number_share=NUMBERS)
     if not sources or not weights:
-        return ()
+        return Cited()
     found = {marker: overlap(weights, chunk) for marker, chunk in chunks.items()}
     context = dict.fromkeys(query_terms(question), 1.0)
     scores: dict[int, float] = {}
@@ -59,7 +74,7 @@ def _by_words(statement: str, sources: Sequence[Source], *, question: str, hints
         )
     best, *others = sorted(scores, key=lambda marker: -scores[marker])
     if found[best].near < NEAR:
-        return ()
+        return Cited()
     cited = [best]
     held = passage_terms(chunks[best])
     for marker in others:
@@ -68,7 +83,7 @@ def _by_words(statement: str, sources: Sequence[Source], *, question: str, hints
         if len(cited) < MOST and (is_alike or gain >= (JOIN / 2 if marker in hinted else JOIN)):
             cited.append(marker)
             held |= passage_terms(chunks[marker])
-    return tuple(sorted(cited))
+    return Cited(tuple(sorted(cited)), best, found[best].near)
 
 
 def _believed(statement: str, sources: Sequence[Source], hints: Collection[int]) -> tuple[int, ...]:
@@ -83,29 +98,54 @@ def _is_beyond_words(statement: str, sources: Sequence[Source]) -> bool:
 
 
 class Aligner:
-    """`align` for the sentences of one answer. A sentence that its passages have no words for cites the one that is
-    nearest by vectors, if that one is in another language, and an embedding model answers in time."""
+    """`align` for the sentences of one answer, by their meaning as well.
+
+    Among a few short passages nearly every word is rare, "know" as much as "deposit": a sentence that shares some words
+    with a passage cites it only where the built-in embedding model finds them about the same. Measured on sentences of
+    six sets in English and Chinese: right ones with less than SURE in one place have a cosine of .23 or more, refusals
+    ("I don't know: the sources do not say") of .15 or less.
+
+    A sentence that its passages have no words for cites the one that is nearest by vectors, if that one is in another
+    language, and an embedding model answers in time.
+    """
 
     def __init__(self, sources: Sequence[Source], *, question: str, models: Models | None = None) -> None:
         self._sources = sources
         self._question = question
         self._models = models
         self._vectors: Vectors | None = None  # of the passages
+        self._meanings: dict[int, Vectors] = {}  # of passages, by the built-in model
         self.failure = ""  # why vectors could not be had
 
     async def __call__(self, sentence: str, hints: Collection[int]) -> Sequence[int]:
-        cited = await asyncio.to_thread(_by_words, sentence, self._sources, question=self._question, hints=hints)
-        if cited or not self._sources:
-            return cited
+        found = await asyncio.to_thread(_by_words, sentence, self._sources, question=self._question, hints=hints)
+        if not self._sources:
+            return ()
+        try:
+            async with asyncio.timeout(EMBEDDING_TIMEOUT_S):
+                return await self._by_meaning(sentence, found, hints)
+        except (EmbeddingUnavailableError, TimeoutError) as error:
+            self._models = None
+            self.failure = getattr(error, "reason", "") or EMBEDDER_IS_SLOW
+        return found.markers or _believed(sentence, self._sources, hints)
+
+    async def _by_meaning(self, sentence: str, found: Cited, hints: Collection[int]) -> Sequence[int]:
+        """Raises EmbeddingUnavailableError."""
+        if found.markers:
+            is_sure = self._models is None or found.share >= SURE
+            return found.markers if is_sure or await self._is_meant(self._models, sentence, found.nearest) else ()
         if self._models and query_terms(sentence):
-            try:
-                async with asyncio.timeout(EMBEDDING_TIMEOUT_S):
-                    embedder = await self._models.default_embedder()
-                    return await self._nearest(embedder, sentence, hints)
-            except (EmbeddingUnavailableError, TimeoutError) as error:
-                self._models = None
-                self.failure = getattr(error, "reason", "") or EMBEDDER_IS_SLOW
+            return await self._nearest(await self._models.default_embedder(), sentence, hints)
         return _believed(sentence, self._sources, hints)
+
+    async def _is_meant(self, models: Models, sentence: str, marker: int) -> bool:
+        """Whether the sentence and this passage are about the same."""
+        embedder = await models.embedder(BUILTIN_SPACE)
+        if marker not in self._meanings:
+            passage = next(source.chunk.text for source in self._sources if source.marker == marker)
+            self._meanings[marker] = await embedder.embed_documents([passage])
+        meaning = await embedder.embed_queries([sentence])
+        return float(self._meanings[marker][0] @ meaning[0]) >= MEANT
 
     async def _nearest(self, embedder: Embedder, sentence: str, hints: Collection[int]) -> Sequence[int]:
         """What is nearest by vectors, if words can't tell whether it says so."""

@@ -56,13 +56,14 @@ async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
 def check_by_words(
     answer: Answer, claims: Sequence[Claim], question: str, *, supported_score: float
 ) -> list[GroundedSentence]:
-    """Each claim against the passages that it cites; against all of them where it cites none."""
+    """Each claim against the passages that it cites; against all of them where it cites none: then no passage comes
+    near it, and what words they share are strewn over them."""
     by_marker = {source.marker: source.chunk for source in answer.sources}
     checked = []
     for claim in claims:
         cited = {marker: by_marker[marker] for marker in claim.markers if marker in by_marker}
         found = support(claim.text, list((cited or by_marker).values()), question=question)
-        supported = None if found.score is None else found.score >= supported_score
+        supported = None if found.score is None else bool(cited) and found.score >= supported_score
         checked.append(
             GroundedSentence(
                 sentence=answer.text[claim.start : claim.end],

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.conf import settings
 
 from retrieval.engine.errors import EmbeddingUnavailableError
+from retrieval.engine.providers.builtin import embed_texts
 from retrieval.engine.steps.grounding.alignment import Aligner, align
 from retrieval.engine.values import EmbeddingSpace, Scores, Source
-from tests.retrieval.engine.steps.fakes import HANDBOOK
+from tests.retrieval.engine.steps.fakes import HANDBOOK, chunk, make_tools
 from tests.retrieval.engine.steps.grounding.languages import ENGLISH, PASSAGES, Passage, sources_of
 
 SOURCES = tuple(Source(marker=number, chunk=one, scores=Scores()) for number, one in enumerate(HANDBOOK, start=1))
@@ -118,3 +120,58 @@ async def test_a_passage_in_another_language_is_cited_beside_passages_in_that_of
     sources = (*SOURCES[:6],)
     cited = await Aligner(sources, question="补考费多少？", models=models)("补考要交钱。", ())
     assert cited == [6]
+
+
+REFUSALS = [
+    (
+        "I don't know: the sources given do not say.",
+        "A card is not given on the phone. Say your name at the desk and bring a photo ID and a proof of address.",
+    ),
+    (
+        "The passages do not mention this.",
+        "Lockers are free for members. Bicycles are not allowed in the hall, and dogs stay outside.",
+    ),
+    ("Nothing is said about that.", "Nothing is charged for the first hour; after that a room costs £4 an hour."),
+    ("文档没有说明。", "没有预约的病人请先到一楼导诊台登记，再到二楼候诊，缴费请使用自助机。"),
+    (
+        "Die Quellen sagen dazu nichts.",
+        "Sagen Sie am Schalter Ihren Namen. Für die erste Stunde wird nichts berechnet, danach kostet der Raum 4 Euro.",
+    ),
+]
+
+
+def quoted(*texts: str) -> tuple[Source, ...]:
+    return tuple(
+        Source(marker=number, chunk=chunk(number, text), scores=Scores()) for number, text in enumerate(texts, start=1)
+    )
+
+
+@pytest.fixture
+def builtin_model() -> None:
+    embed_texts(["ready"])  # loading it may take longer than a sentence waits
+
+
+@pytest.mark.parametrize(("refusal", "text"), REFUSALS)
+async def test_a_refusal_that_shares_small_words_with_a_passage_cites_none(
+    offline, builtin_model, refusal: str, text: str
+) -> None:
+    sources = quoted(text, "The deposit for a room is EUR 300.")
+    aligner = Aligner(sources, question="What does a resit cost?", models=make_tools(settings.RAG).models)
+    assert list(await aligner(refusal, (1,))) == []
+
+
+async def test_a_statement_in_words_of_its_own_still_cites_its_passage(offline, builtin_model) -> None:
+    sources = quoted("Dogs on a lead are welcome in the garden of the café.", "The deposit for a room is EUR 300.")
+    aligner = Aligner(sources, question="Can I bring my pet?", models=make_tools(settings.RAG).models)
+    assert list(await aligner("Yes, you may take dogs into the garden if they wear a lead.", ())) == [1]
+
+
+async def test_without_the_built_in_model_words_alone_decide_and_the_reason_is_kept(offline, monkeypatch) -> None:
+    def broken(texts: Any) -> Any:
+        raise EmbeddingUnavailableError("the weights are gone")
+
+    monkeypatch.setattr("retrieval.engine.providers.builtin.embed_texts", broken)
+    sources = quoted("Dogs on a lead are welcome in the garden of the café.")
+    aligner = Aligner(sources, question="Can I bring my pet?", models=make_tools(settings.RAG).models)
+    assert list(await aligner("Yes, you may take dogs into the garden if they wear a lead.", ())) == [1]
+    assert aligner.failure == "the weights are gone"

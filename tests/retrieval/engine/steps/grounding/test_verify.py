@@ -49,10 +49,10 @@ async def test_a_sentence_is_held_against_what_it_cites_and_nothing_else(offline
     assert verdicts(answer) == [False]
 
 
-async def test_a_sentence_without_markers_is_held_against_all_passages(offline) -> None:
+async def test_a_sentence_that_cites_nothing_is_not_confirmed_by_words_strewn_over_the_passages(offline) -> None:
     answer, _, _ = await checked_answer(written("The deposit for a room in Lakeside hall is EUR 300."))
-    assert verdicts(answer) == [True]
-    assert answer.decision == "ANSWER"
+    assert verdicts(answer) == [False]
+    assert answer.grounding[0].score > 0.9
 
 
 async def test_an_answer_without_markers_of_which_nothing_is_supported_is_no_answer(offline) -> None:
