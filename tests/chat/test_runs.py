@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import os
+import threading
 from datetime import timedelta
 from typing import Any
 

@@ -132,8 +132,9 @@ class Aligner:
     async def _by_meaning(self, sentence: str, found: Cited, hints: Collection[int]) -> Sequence[int]:
         """Raises EmbeddingUnavailableError."""
         if found.markers:
-            is_sure = self._models is None or found.share >= SURE
-            return found.markers if is_sure or await self._is_meant(self._models, sentence, found.nearest) else ()
+            if self._models is None or found.share >= SURE:
+                return found.markers
+            return found.markers if await self._is_meant(self._models, sentence, found.nearest) else ()
         if self._models and query_terms(sentence):
             return await self._nearest(await self._models.default_embedder(), sentence, hints)
         return _believed(sentence, self._sources, hints)
