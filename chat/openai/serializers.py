@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
 from rest_framework import serializers
 
 from chat.api.serializers import RequestSerializer
@@ -14,7 +15,7 @@ from ragsite.core.errors import InvalidInputError, NotFoundError, TooLargeError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_text
 from retrieval.engine.text.quoting import HISTORY_MESSAGES
-from retrieval.engine.workflows import available_workflows
+from retrieval.engine.workflows import offered_workflows
 from retrieval.knowledge.api.serializers import QuestionField
 
 MODEL = "ragsite"  # the site's default workflow
@@ -36,7 +37,7 @@ class ModelNotFoundError(NotFoundError):
 
 def model_names() -> list[str]:
     """Without those of collections, `ragsite:<collection>`."""
-    return [MODEL, *(f"{MODEL}/{name}" for name in (*EFFORTS, *available_workflows()))]
+    return [MODEL, *(f"{MODEL}/{name}" for name in (*EFFORTS, *offered_workflows(settings.RAG)))]
 
 
 def model_request(model: str) -> dict[str, Any]:

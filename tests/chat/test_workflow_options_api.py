@@ -86,6 +86,8 @@ async def test_planned_is_refused_and_not_offered_where_it_is_switched_off(
     assert "planned" not in response.json()["error"]["fields"]["workflow"][0]
     assert not workflow.questions
     assert "planned" not in [row["name"] for row in script_efforts()]
+    listed = (await api.call("get", "/v1/models")).json()["data"]
+    assert "ragsite/planned" not in [model["id"] for model in listed]
 
 
 # ------------------------------------------------------------------------------------------------ CRAG light

@@ -129,6 +129,7 @@ describe("grades", () => {
   for (const [detail, verdict] of [
     [{ verdict: "rewrite" }, "Pass rate 50 % 70 % needed. The query is rewritten."],
     [{ verdict: "generate", pass_rate: 0.8 }, "Pass rate 80 % 70 % needed. The answer is written from 1 document."],
+    [{ verdict: "generate", passed_in_all: 0, stop: "an answer was asked for" }, "Pass rate 50 % 70 % needed. An answer was asked for. The answer is written from the nearest documents."],
     [{ verdict: "no_answer", stop: "no rewrites left" }, "Pass rate 50 % 70 % needed. No rewrites left. No document passed."],
     [{ verdict: "web_search", stop: "no rewrites left" }, "Pass rate 50 % 70 % needed. No rewrites left. The web is searched."],
     [{ verdict: "other" }, "Pass rate 50 % 70 % needed. Assessed."],
@@ -137,11 +138,11 @@ describe("grades", () => {
 
 describe("settings", () => {
   const boot = {
-    username: "ann", limits: { top_k: 50, rewrites: 4 }, presets: { standard: 0.7, strict: 0.9, relaxed: 0.5 },
+    username: "ann", limits: { top_k: 50, rewrites: 4 }, presets: { standard: 0.7, strict: 0.9, relaxed: 0.5 }, force_generate: false,
     defaults: { topK: 5, similarityThreshold: 0.3, maxRewriteAttempts: 3, gradePassThreshold: 0.7 },
     collections: [{ id: "c1", name: "policies", address: "ann/policies", owner: "ann" }],
   };
-  const unset = { topK: 5, maxRewriteAttempts: 3, gradePassThreshold: 0.7 }; // a similarity that is named binds
+  const unset = { topK: 5, maxRewriteAttempts: 3, gradePassThreshold: 0.7, forceGenerate: false }; // a similarity that is named binds
   const made = (kept) => {
     if (kept !== undefined) localStorage.setItem("ragsite.self_corrective", kept);
     const form = element("form");
@@ -173,6 +174,14 @@ describe("settings", () => {
       assert.equal(again.preset, "custom");
     });
   }
+  test("an answer in any case is kept, whichever preset is chosen", () => {
+    const { settings, form } = made();
+    const box = form.querySelector("[name=forceGenerate]");
+    box.checked = true;
+    box.dispatchEvent(new Event("change"));
+    settings.choose("strict");
+    assert.deepEqual(made().settings.request(), { ...unset, gradePassThreshold: 0.9, forceGenerate: true });
+  });
   for (const [name, kept] of [
     ["is out of range", '{"topK": 21, "similarityThreshold": -1, "maxRewriteAttempts": 5}'],
     ["is no JSON", "{"],
