@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,9 @@ from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.engine.search.milvus.index import MilvusIndex, only_writer
 from retrieval.engine.text.analysis import terms_text
 from retrieval.engine.values import EmbeddingSpace, IndexRow
+
+if TYPE_CHECKING:
+    from tests.milvus_servers import MilvusServer, NativeLiteServer
 
 SPACE = EmbeddingSpace("test-model", 8)
 COLLECTION = "11111111-1111-1111-1111-111111111111"
@@ -34,6 +39,33 @@ def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiteServ
 @pytest.fixture(scope="session")
 def milvus_uri(milvus_server: LiteServer) -> str:
     return milvus_server.uri
+
+
+@pytest.fixture(scope="session")
+def emulated_server(milvus_server: LiteServer) -> Iterator[MilvusServer]:
+    from tests.milvus_servers import MilvusServer  # it imports pymilvus, which takes a second
+
+    server = MilvusServer(milvus_server.uri)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def native_lite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NativeLiteServer]:
+    from tests.milvus_servers import NativeLiteServer
+
+    library = os.environ.get("RAGSITE_TEST_MILVUS_LITE_25", "")
+    if not library:
+        pytest.skip("RAGSITE_TEST_MILVUS_LITE_25 names no milvus-lite 2.5.1; .ci/run installs one")
+    server = NativeLiteServer(tmp_path_factory.mktemp("milvus-lite-25"), Path(library))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["milvus_server", "emulated_server", "native_lite"])
+def uri_of_each_kind(request: pytest.FixtureRequest) -> str:
+    """Of Milvus Lite 3, of an emulated server, of Milvus Lite 2.5: what takes it runs on all of them."""
+    return str(request.getfixturevalue(request.param).uri)
 
 
 @pytest.fixture

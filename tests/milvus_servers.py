@@ -20,16 +20,12 @@ import socket
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import grpc
-import pytest
 from pymilvus.grpc_gen import common_pb2, milvus_pb2, schema_pb2
-
-from ragsite.runtime.milvus_lite import LiteServer
 
 FLUSH_EVERY_S = 10.0
 RATE_LIMIT = 8
@@ -203,26 +199,3 @@ class NativeLiteServer:
     def stop(self) -> None:
         self._process.kill()
         self._process.wait()
-
-
-@pytest.fixture(scope="session")
-def emulated_server(milvus_server: LiteServer) -> Iterator[MilvusServer]:
-    server = MilvusServer(milvus_server.uri)
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="session")
-def native_lite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NativeLiteServer]:
-    library = os.environ.get("RAGSITE_TEST_MILVUS_LITE_25", "")
-    if not library:
-        pytest.skip("RAGSITE_TEST_MILVUS_LITE_25 names no milvus-lite 2.5.1; .ci/run installs one")
-    server = NativeLiteServer(tmp_path_factory.mktemp("milvus-lite-25"), Path(library))
-    yield server
-    server.stop()
-
-
-@pytest.fixture(params=["milvus_server", "emulated_server", "native_lite"])
-def uri_of_each_kind(request: pytest.FixtureRequest) -> str:
-    """Of Milvus Lite 3, of an emulated server, of Milvus Lite 2.5: what takes it runs on all of them."""
-    return str(request.getfixturevalue(request.param).uri)
