@@ -99,13 +99,12 @@ class DocumentAdmin(ActionsAdmin, admin.ModelAdmin):
         "title",
         "collection",
         "status",
-        "chunk_count",
         "size",
         "uploaded_by",
         "problem",
         "created_at",
     ]
-    list_filter = ["status", ("collection", admin.RelatedOnlyFieldListFilter), "language", "media_type"]
+    list_filter = ["status", ("collection", admin.RelatedOnlyFieldListFilter), "media_type"]
     list_select_related = ["collection", "uploaded_by"]
     list_per_page = 50
     search_fields = ["title__icontains_han", "file_name__icontains_han", "content_hash", "department"]
