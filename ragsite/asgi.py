@@ -12,16 +12,19 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: E402
 
+from chat.api.draining import RefusesWhileDraining  # noqa: E402
 from chat.api.ws_auth import TokenOrCookieAuth  # noqa: E402
+from chat.lifespan import lifespan  # noqa: E402
 from chat.mcp.door import application as mcp  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
-from chat.runs.lifespan import lifespan  # noqa: E402
 from ragsite import urls  # noqa: E402, F401  -- all pages: else the first request imports them, on the loop
 from ragsite.accounts.auth import is_signed_in  # noqa: E402
 from ragsite.accounts.credentials import ClosesWhenSignedOut  # noqa: E402
+from ragsite.core.database import pool_connections  # noqa: E402
 from ragsite.operations import telemetry  # noqa: E402
 from ragsite.web.handler import Handler  # noqa: E402
 
+pool_connections(at_most=settings.SITE.database_connections)
 telemetry.start("web")  # before the handler takes up the middleware
 site = Handler(is_signed_in)
 
@@ -33,7 +36,7 @@ async def http(scope: dict[str, Any], receive: Any, send: Any) -> None:
 routes = ProtocolTypeRouter(
     {
         "http": http,
-        "websocket": TokenOrCookieAuth(ClosesWhenSignedOut(URLRouter(websocket_urlpatterns))),
+        "websocket": RefusesWhileDraining(TokenOrCookieAuth(ClosesWhenSignedOut(URLRouter(websocket_urlpatterns)))),
         "lifespan": lifespan,
     }
 )

@@ -23,6 +23,7 @@ from chat import selectors
 from chat.api.serializers import AskSerializer
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message
+from chat.runs.draining import drain_begun, is_draining
 from chat.runs.following import follow
 from chat.runs.run import session_group
 from chat.services.ask import ask
@@ -42,6 +43,7 @@ logger = logging.getLogger(__name__)
 CLOSE_UNAUTHENTICATED = 4401
 CLOSE_FORBIDDEN = 4403
 CLOSE_NOT_FOUND = 4404
+CLOSE_RESTARTING = 1012  # "service restart": the page comes back at once, to another machine
 BYTES_PER_CHAR = 12  # a character of JSON may be written as two \uXXXX
 ENVELOPE_BYTES = 64 * 1024  # collections, filters, options
 
@@ -63,6 +65,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.user = self.scope["user"]
         self.session_id: UUID | None = None
         self._followers: dict[UUID, asyncio.Task[None]] = {}
+        self._leaving: asyncio.Task[None] | None = None
+        self._handling = asyncio.Lock()
         translation.activate(language_of(self.scope))  # for this socket's task and those that it starts
         if not self.user.is_authenticated:
             await self.close(code=CLOSE_UNAUTHENTICATED)
@@ -81,10 +85,14 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 return
             await self._join(session_id)
         await self.accept()
+        if settings.REDIS_URL:
+            self._leaving = asyncio.create_task(self._leave_when_draining())
 
     async def disconnect(self, code: int) -> None:
         for follower in self._followers.values():
             follower.cancel()
+        if self._leaving:
+            self._leaving.cancel()
         if self.session_id:
             await self.channel_layer.group_discard(session_group(self.session_id), self.channel_name)
 
@@ -94,7 +102,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
             frame = _frame(text_data)
             message_id = frame.get("message_id")
             await aclose_old_connections()
-            await self._handle(frame)
+            async with self._handling:
+                if self._leaving and is_draining():  # it is closed, and the page asks elsewhere
+                    return
+                await self._handle(frame)
         except ValidationError as error:
             detail = error.detail if isinstance(error.detail, dict) else {"detail": error.detail}
             await self._send_error(InvalidInputError(fields=detail), message_id)
@@ -144,6 +155,12 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if message.role != Message.Role.ASSISTANT:
             raise MessageNotFoundError
         self._follow(message.pk, after=after, anew=True)
+
+    async def _leave_when_draining(self) -> None:
+        """The answers that it follows go on, and are followed from another machine."""
+        await drain_begun()
+        async with self._handling:
+            await self.close(code=CLOSE_RESTARTING)
 
     # -------------------------------------------------------------------------------------------- following
     async def _join(self, session_id: UUID) -> None:

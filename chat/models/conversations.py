@@ -103,6 +103,7 @@ class Message(Leased):
     wordings = models.JSONField(default=dict, blank=True, editable=False)  # what the site's own sentences were made of
     superseded = models.BooleanField(default=False, verbose_name=_("superseded"))
     being_read = models.PositiveIntegerField(default=0)  # documents that its search did not look into yet
+    taken_over = models.PositiveSmallIntegerField(default=0, editable=False)  # times that its process had died
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
 

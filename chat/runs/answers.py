@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Max, Q
+from django.db.models import F, Max, Q
 from django.utils import timezone
 
-from chat.messages.data import answer_columns, source_data, source_spans
+from chat.messages.data import answer_columns, source_data, source_spans, source_value
 from chat.models import DecisionStep, FilledPrompt, Message, Session, Source
+from chat.runs.recorded import Recorded
 from ragsite.core.errors import AppError
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.messages import wordings_of
@@ -28,11 +29,15 @@ from retrieval.engine import values
 from retrieval.engine.ports import Prompt
 from retrieval.engine.trace import StepRecord
 
-STALE_AFTER_S = 10.0  # an answer without a sign of life for this long was interrupted
+STALE_AFTER_S = 8.0  # an answer without a sign of life for this long was interrupted
 
 STREAMING = Message.Status.STREAMING
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
 PROMPT_CHARS, PROMPTS_KEPT = 60_000, 60  # of one call; of one answer
+SOURCE_COLUMNS = (
+    "marker", "kind", "document_id", "chunk_id", "title", "page", "heading", "file_name", "url", "published", "text",
+    "scores", "cited",
+)  # fmt: skip
 LOST_AFTER = 3  # times STALE_AFTER_S, after which a silent run is no longer waited for
 EndStatus = Literal["complete", "cut", "stopped", "interrupted", "failed"]
 
@@ -147,6 +152,71 @@ def answers_mark_interrupted(*, at_start: bool = False, **where: Any) -> int:
     if not orphans.exists():  # the usual case costs no write lock
         return 0
     return orphans.update(**ended)
+
+
+# ------------------------------------------------------------------------------------------------ taking over
+TAKEN_OVER_WITHIN = timedelta(minutes=10)  # of the last sign of life; later nobody waits for it
+TAKEN_OVER_AT_MOST = 2  # times: what ends one process after the other is left alone
+
+
+def answers_left(*, at: datetime | None = None) -> list[uuid.UUID]:
+    """Answers that were being written when their process died, and that another one is to go on with."""
+    now = at or timezone.now()
+    left = Message.objects.filter(
+        Q(status=STREAMING) | _silent_run(),
+        lease_expires_at__lte=now,
+        lease_expires_at__gt=now - TAKEN_OVER_WITHIN,
+        taken_over__lt=TAKEN_OVER_AT_MOST,
+    )
+    return list(left.order_by("lease_expires_at").values_list("pk", flat=True))
+
+
+def answer_hand_over(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str, sources: Sequence[values.Source]) -> bool:
+    """Store what has been written, and let another process go on with it at once. False: it is not this run's."""
+    if not answer_save_partial(message_id=message_id, run_id=run_id, text=text, sources=sources):
+        return False
+    return bool(answer_lease(message_id, run_id=run_id).held().update(lease_expires_at=timezone.now()))
+
+
+def answer_take(*, message_id: uuid.UUID, shown: Recorded) -> tuple[uuid.UUID, tuple[values.Source, ...]] | None:
+    """Take an answer over from a run that died, with all that its readers were shown; its new token and its sources.
+
+    None: somebody else has it, or it can't go on, as the conversation has another answer by now: then it is ended.
+    """
+    left = Message.objects.filter(Q(status=STREAMING) | _silent_run(), taken_over__lt=TAKEN_OVER_AT_MOST)
+    lease = Lease(left, message_id, seconds=STALE_AFTER_S)
+    try:
+        with transaction.atomic():
+            count = F("taken_over") + 1
+            if not lease.take(status=STREAMING, finished_at=None, text=clean_text(shown.text), taken_over=count):
+                return None
+            message = Message.objects.get(pk=message_id)
+            message.text = ""  # where the sources are cited is known at the end
+            sources = tuple(source_value(_row_of_data(message, data)) for data in shown.sources)
+            _store_sources(message, sources)
+            message.decision_steps.all().delete()
+            DecisionStep.objects.bulk_create(
+                DecisionStep(message=message, **_fitted(DecisionStep, dict(step))) for step in shown.steps
+            )
+    except IntegrityError:  # one_answer_at_once_per_session
+        answer_leave(message_id=message_id, shown=shown)
+        return None
+    return lease.token, sources
+
+
+def answer_leave(*, message_id: uuid.UUID, shown: Recorded | None, token: uuid.UUID | None = None) -> None:
+    """End an answer that nobody goes on with, as `interrupted`, with the text that was shown. token: its holder's."""
+    ended: dict[str, Any] = {"status": Message.Status.INTERRUPTED, "finished_at": timezone.now(), **UNLEASED}
+    if shown:
+        ended["text"] = clean_text(shown.text)
+    nobodys = Message.objects.filter(Q(status=STREAMING) | _silent_run(), pk=message_id)
+    (nobodys.filter(lease_token=token) if token else nobodys.filter(run_out())).update(**ended)
+
+
+def _row_of_data(message: Message, data: Mapping[str, Any]) -> Source:
+    """A source that is not stored, from what was sent of it."""
+    columns = {name: data[name] for name in SOURCE_COLUMNS if name in data}
+    return Source(message=message, **columns)
 
 
 def answer_stop_silent(*, message_id: uuid.UUID) -> bool:

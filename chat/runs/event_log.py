@@ -85,6 +85,11 @@ class MemoryEventLog:
             except TimeoutError:
                 yield None
 
+    async def whole(self, message_id: str) -> list[Event]:
+        """Every event so far; none where there is no log."""
+        record = self._records.get(message_id)
+        return list(record.events) if record else []
+
     async def close(self) -> None:
         self._records.clear()
 
@@ -167,6 +172,14 @@ class RedisEventLog:
                         return
         except (RedisError, OSError) as error:
             raise EventLogGoneError(message_id) from error
+
+    async def whole(self, message_id: str) -> list[Event]:
+        """Raises EventLogGoneError where Redis can't be asked."""
+        try:
+            entries: Any = await self._writer.xrange(PREFIX + message_id)
+        except (RedisError, OSError) as error:
+            raise EventLogGoneError(message_id) from error
+        return [_event(fields) for _, fields in entries]
 
     async def close(self) -> None:
         await self._reader.aclose()

@@ -25,9 +25,10 @@ from redis.exceptions import RedisError
 from chat import selectors
 from chat.messages.data import answer_status, message_data, source_data
 from chat.models import Message
-from chat.runs.answers import EndStatus, Outcome, answer_finish, answer_save_partial
+from chat.runs.answers import EndStatus, Outcome, answer_finish, answer_hand_over, answer_save_partial
 from chat.runs.attachments import attachments_await
 from chat.runs.event_log import Event, get_event_log
+from chat.runs.recorded import Recorded
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away, own_database_thread
 from ragsite.core.errors import AppError, NotFoundError, UnavailableError
 from ragsite.core.localized import localized
@@ -46,7 +47,7 @@ from retrieval.memory.services import answer_memories_forget
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
-End = Literal["stopped", "interrupted", "timeout", "refused"]
+End = Literal["stopped", "interrupted", "timeout", "refused", "handed_over"]
 
 CHUNK_EVERY_S = 0.04  # what is written meanwhile is one chunk: nobody reads finer, and each event has its price
 SAVE_EVERY_S = 0.6  # an answer being written is stored this often: a kill costs its last second at most
@@ -111,6 +112,13 @@ class AnswerEvents(EventSink):
         self._seq += 1
         numbered = {"type": event["type"], "seq": self._seq, "message_id": self.message_id}
         await get_event_log().append(self.message_id, numbered | event)
+
+    def join(self, shown: Recorded, sources: Sequence[Source]) -> None:
+        """Go on with a log that a run began which died; its readers notice nothing."""
+        self._seq = shown.seq
+        self.text = shown.text
+        self._sent_chars = len(shown.text)
+        self.sources, self._sources_sent = tuple(sources), bool(shown.sources)
 
     async def begin(self, begun: Begun) -> None:
         """Send what is there already: the chunks put together are the answer, whenever a reader joined."""
@@ -188,7 +196,7 @@ class Run:
     """One answer being written: `question` is answered into the stored `message`. `end` stops it early.
 
     unread: attached files that were not read when it was asked. again: an earlier run has written into the message;
-    begun: what is kept of that.
+    begun: what is kept of that. joins: the log goes on behind what an earlier run has shown.
     """
 
     def __init__(
@@ -199,13 +207,14 @@ class Run:
         unread: Sequence[UUID] = (),
         again: bool = False,
         begun: Begun | None = None,
+        joins: Recorded | None = None,
     ) -> None:
         self.message, self.question = message, question
         self.again = again
         self.events = AnswerEvents(message.pk)
         self.trace = Trace(self.events)
         self.task: asyncio.Task[None] | None = None
-        self._unread, self._begun = unread, begun
+        self._unread, self._begun, self._joins = unread, begun, joins
         self._token: Any = message.lease_token  # the right to write the message
         self._end: End | None = None
         self._ending = asyncio.Event()
@@ -226,6 +235,12 @@ class Run:
             finally:
                 running.pop(message.pk, None)
 
+        if self._joins:
+            self.events.join(self._joins, self._begun.sources if self._begun else ())
+            if self._joins.text and not self._begun:  # nothing to go on from: it is written from its beginning
+                await self.events.withdrawn()
+            self.task = detach(to_its_end())
+            return
         await self.events.emit(
             {
                 "type": "started",
@@ -259,7 +274,10 @@ class Run:
         finally:
             # The final write waits for the last partial one, so that it can't be overwritten.
             await _cancelled(beside)
-        await self._finish(outcome)
+        if self._end == "handed_over" and outcome.status == "interrupted":
+            await self._hand_over()
+        else:
+            await self._finish(outcome)
 
     async def _answer(self) -> Outcome:
         """Run the workflow to its end, to its time limit, or to the call of `end`."""
@@ -315,6 +333,15 @@ class Run:
             failure=failure,
             again=self.again,
             continued=self._begun is not None,
+        )
+
+    async def _hand_over(self) -> None:
+        """Another process goes on behind the last event."""
+        await self.events.emit()
+        await self._stored(
+            lambda: answer_hand_over(
+                message_id=self.message.pk, run_id=self._token, text=self.events.text, sources=self.events.sources
+            )
         )
 
     async def _finish(self, outcome: Outcome) -> None:
@@ -487,14 +514,27 @@ def run_find(message_id: UUID) -> Run | None:
     return _running().get(message_id)
 
 
+async def runs_drain(*, within_s: float) -> bool:
+    """Wait until every answer of this process has ended, those included that are just being stored. False: not yet."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(within_s):
+            while tasks := [task for task in _detached if task.get_loop() is loop]:
+                await asyncio.wait(tasks)
+    except TimeoutError:
+        return False
+    return True
+
+
 def runs_interrupt() -> None:
-    """Tell every run of this process to end; their messages become `interrupted` with the text they have."""
+    """Tell every run of this process to end. With Redis another process goes on with their answers; without, they
+    become `interrupted` with the text they have."""
     for run in _running().values():
-        run.end("interrupted")
+        run.end("handed_over" if settings.REDIS_URL else "interrupted")
 
 
 async def runs_shut_down() -> None:
-    """Interrupt every run of this process and wait for their ends, `SHUT_DOWN_S` at most."""
+    """End every run of this process and wait for their ends, `SHUT_DOWN_S` at most."""
     runs_interrupt()
     if tasks := [run.task for run in _running().values() if run.task]:
         _, pending = await asyncio.wait(tasks, timeout=SHUT_DOWN_S)

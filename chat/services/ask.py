@@ -24,6 +24,7 @@ from chat.errors import AnswerInProgressError, SessionNotFoundError
 from chat.models import Message, Session
 from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from chat.runs.attachments import FINISHED
+from chat.runs.draining import RestartingError, is_draining
 from chat.runs.run import Run, detach
 from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError, RateLimitedError, TooLargeError
@@ -98,7 +99,10 @@ async def ask(
 
 
 async def run_begin(create: Callable[[], Run]) -> Run:
-    """Begin the run that `create` makes; it is called off the event loop."""
+    """Begin the run that `create` makes; it is called off the event loop. Raises RestartingError."""
+
+    if is_draining():
+        raise RestartingError
 
     def created() -> Run:
         live_settings.refresh()
@@ -158,16 +162,20 @@ def _answer_create(
             )
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
-    attached = {}
+    unread: list[UUID] = []
     if session_id is not None:  # files are attached to a conversation by its id
-        attached = dict(attached_documents(user=user, conversation_id=session.pk).values_list("pk", "status"))
-    if attached:
-        scope = scope.beside(scope_attached(user=user, conversation_id=session.pk))
-    return Run(
-        answer,
-        replace(question_of(answer, user=user, scope=scope), again=regenerated is not None),
-        unread=[key for key, status in attached.items() if status not in FINISHED],
-    )
+        scope, unread = with_attachments(scope, user=user, conversation_id=session.pk)
+    question = replace(question_of(answer, user=user, scope=scope), again=regenerated is not None)
+    return Run(answer, question, unread=unread)
+
+
+def with_attachments(scope: SearchScope, *, user: User, conversation_id: UUID) -> tuple[SearchScope, list[UUID]]:
+    """The scope beside the files of the conversation, and which of them are still to be read."""
+    attached = dict(attached_documents(user=user, conversation_id=conversation_id).values_list("pk", "status"))
+    if not attached:
+        return scope, []
+    unread = [key for key, status in attached.items() if status not in FINISHED]
+    return scope.beside(scope_attached(user=user, conversation_id=conversation_id)), unread
 
 
 def _title_of(text: str) -> str:

@@ -1,15 +1,16 @@
 """Calls into the database from async code that outlives a request, and what a lost connection means.
 
-Django renews a thread's connection between requests. A run, a socket or a stream has no requests: the connection that
-it left open may have been dropped since, and every later call on it would fail.
+Django renews a thread's connection between requests, and gives it back at their end. A run, a socket or a stream has
+no requests, and most of its time is the model's: it gives its connection back after each call, so that a few
+connections serve hundreds of answers at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import InterfaceError, OperationalError, connections
@@ -20,6 +21,8 @@ from ragsite.core.messages import worded
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
+POOL_WAIT_S = 15.0  # that a call waits for a free connection
+POOL_IDLE_S = 60.0  # after which one that nobody needs is closed
 DATABASE_AWAY = (OperationalError, InterfaceError)
 # SQLite reports mistakes in a statement, or a schema that was not migrated, with the same class.
 MISTAKES = ("no such ", "syntax error", "has no column", "ambiguous column", "too many SQL variables")
@@ -44,7 +47,7 @@ async def own_database_thread() -> AsyncIterator[None]:
     A call that was given up may still run at the end, on a lock that somebody else holds: nobody waits for it. Tasks
     that outlive the block must not make such calls in its context.
     """
-    executor = ThreadPoolExecutor(1, thread_name_prefix="database")
+    executor = _GivingBack(1, thread_name_prefix="database")
     try:
         async with ThreadSensitiveContext(executor=executor):
             try:
@@ -53,6 +56,37 @@ async def own_database_thread() -> AsyncIterator[None]:
                 await sync_to_async(connections.close_all)()
     finally:
         executor.shutdown(wait=False)
+
+
+class _GivingBack(ThreadPoolExecutor):
+    """Gives the thread's connections back after each call: with PostgreSQL to the pool of the process."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        def call() -> Any:
+            try:
+                return function(*args, **kwargs)
+            finally:
+                give_back()
+
+        return super().submit(call)
+
+
+def give_back() -> None:
+    """This thread's connections that are of no more use to it. SQLite's are kept: to open one costs more than to keep
+    it, and no server counts them."""
+    for connection in connections.all(initialized_only=True):
+        if connection.vendor != "sqlite":
+            connection.close_if_unusable_or_obsolete()
+
+
+def pool_connections(*, at_most: int) -> None:
+    """Keep up to so many connections of this process open, for all its threads together; a call waits for a free one.
+
+    Call it before the first query. For processes that fork, as Celery's do, it is of no use. SQLite has no pool.
+    """
+    options = connections.settings["default"].setdefault("OPTIONS", {})
+    if connections["default"].vendor == "postgresql":
+        options["pool"] = {"min_size": 0, "max_size": at_most, "timeout": POOL_WAIT_S, "max_idle": POOL_IDLE_S}
 
 
 async def database_call(
@@ -72,6 +106,8 @@ async def database_call(
             if not _drop_broken_connections():
                 raise
             return function(*args, **kwargs)
+        finally:
+            give_back()  # a socket has no thread of its own, which would do it
 
     return await sync_to_async(call)()
 

@@ -119,8 +119,14 @@ class SiteSettings(Group):
     data folder."""
     database_url: str = Field("", repr=False, validation_alias="DATABASE_URL")
     """`postgresql://user:password@host/name`; empty: SQLite in the data folder."""
+    database_connections: Annotated[int, Field(ge=2, le=1000)] = 10
+    """Connections to PostgreSQL that a web process keeps at most; its answers share them. Each process of a worker
+    has one or two more."""
     redis_url: str = Field("", pattern=r"^(rediss?://.+)?$", repr=False, validation_alias="REDIS_URL")
     """Channel layer, cache and Celery broker; empty: in this process, and a broker of files."""
+    drain_s: Annotated[float, Field(ge=0, le=3600)] = 120.0
+    """Seconds that a web process which is told to end (SIGTERM) gives the answers that it is writing; what is left
+    then goes on in another one. `make run`, whose web process is the only one, gives none."""
     email_url: str = Field("", repr=False, validation_alias="EMAIL_URL")
     """`smtp://user:password@host:587` (STARTTLS; with `?tls=0` none) or `smtps://user:password@host:465`; empty:
     e-mails are written to the log of the worker."""

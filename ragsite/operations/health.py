@@ -22,6 +22,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 from django_prometheus.exports import ExportToDjangoView
 
+from chat.runs.draining import is_draining
 from ragsite.accounts.auth import token_of_header
 from ragsite.core import storage
 from ragsite.core.api.error_responses import json_error
@@ -66,9 +67,13 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 async def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the site can do its work, else 503; with each dependency's state.
 
+    503 with the status `draining` as soon as the process is to end.
+
     `ok`; `offline` (Ollama away, answers are extractive: still ready); `incomplete` (the index lacks rows, which are
     being written anew: 200, and the status is `degraded`); `down`.
     """
+    if is_draining():
+        return JsonResponse({"status": "draining"}, status=503, headers={"Cache-Control": "no-store"})
     dependencies = await dependency_states()
     states = [state["state"] for state in dependencies.values()]
     ready = "down" not in states

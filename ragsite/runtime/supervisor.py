@@ -36,7 +36,7 @@ QUICK_DEATHS_ALLOWED = 5  # in a row; then something is wrong that a restart doe
 LAST_LINES = 12  # of its log, which the message has then
 PARTS_STOP_TIMEOUT_S = 3.5  # for web, worker and beat together; Milvus Lite comes after them
 READY_TIMEOUT_S = 3.0  # of one look at /readyz
-WEB_GRACE_S = 2  # that responses under way get to end; answers end at the signal itself (chat.runs.lifespan)
+WEB_GRACE_S = 2  # that responses under way get to end; answers end at the signal itself (chat.lifespan)
 HEAD_BYTES = 64 << 10  # of a request's address and headers, beside what arrives in one piece
 DELAYS_S = {"sources": 5.0, "beat": 10.0}  # so that they don't slow down the first pages
 SOURCES_AT_ONCE = 2  # runs of synced sources
@@ -153,6 +153,8 @@ def programs(
     sources += ["--concurrency", str(SOURCES_AT_ONCE), *pool]
     beat = [*celery, "beat", "--pidfile=", "--loglevel", "INFO"]
     env = {**environ, "RAGSITE_DATA_DIR": str(data_dir), "PYTHONUNBUFFERED": "1"}
+
+    env |= {"RAGSITE_DRAIN_S": environ.get("RAGSITE_DRAIN_S", "0")}  # nobody could go on in its place
 
     def program(name: str, command: list[str], **options: Any) -> Child:
         log_path = data_dir / "logs" / f"{name}.log"

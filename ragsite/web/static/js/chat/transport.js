@@ -8,6 +8,8 @@ const OPEN_WAIT_MS = 4_000;
 const PING_MS = 25_000;
 const FAILURES_BEFORE_HTTP = 3;
 const SIGNED_OUT = 4401;
+const RESTARTING = 1012;
+const LEAVE_WITHIN_MS = 400; // all pages of a machine that is restarted, spread a little
 const CHAT = "/api/chat";
 
 /**
@@ -85,6 +87,7 @@ export class Transport {
     socket.addEventListener("close", ({ code }) => {
       if (socket !== this.socket || this.closed) return;
       if (code === SIGNED_OUT) this.signedOut();
+      else if (code === RESTARTING && !this.failures) this.moved();
       else this.dropped();
     });
   }
@@ -101,6 +104,14 @@ export class Transport {
       }
     }
     if (!this.closed && !this.socket) this.dropped();
+  }
+
+  /** The machine is restarted, and another one goes on: nothing is lost. */
+  moved() {
+    this.socket = null;
+    this.failures += 1;
+    if (!this.readers.has(CHAT)) this.lose();
+    this.timer = setTimeout(() => this.connect(), Math.random() * LEAVE_WITHIN_MS);
   }
 
   dropped() {

@@ -16,8 +16,10 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from chat.runs.answers import answers_mark_interrupted
+from chat.runs.draining import drain_begin
 from chat.runs.event_log import close_event_log
-from chat.runs.run import runs_interrupt, runs_shut_down
+from chat.runs.run import runs_drain, runs_interrupt, runs_shut_down
+from chat.services.take_over import answers_take_over
 from ragsite.core.errors import AppError
 from retrieval.compose import close_engine, get_engine, warm_up
 from retrieval.engine.errors import ModelError
@@ -33,7 +35,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """ASGI application of scope type `lifespan`."""
     await receive()  # lifespan.startup
-    with _runs_end_at_signal():
+    with _drained_at_signal():
         warm_up()
         await _start()
         await send({"type": "lifespan.startup.complete"})
@@ -43,6 +45,8 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
             asyncio.create_task(_load_builtin_model()),
             asyncio.create_task(_load_models()),
         ]
+        if settings.REDIS_URL:
+            loading.append(asyncio.create_task(answers_take_over()))
         await receive()  # lifespan.shutdown
         for task in loading:
             task.cancel()
@@ -51,26 +55,47 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 
 @contextmanager
-def _runs_end_at_signal() -> Iterator[None]:
-    """The server waits for open streams before it says that it stops; so the answers end at the signal itself.
+def _drained_at_signal() -> Iterator[None]:
+    """At SIGTERM nothing new is begun, and the server is told to stop once the answers have ended, or after
+    RAGSITE_DRAIN_S. At SIGINT, and at a second signal, it is told at once.
 
-    Their readers get a proper end that way. The server's own handler is called next.
+    The server waits for open streams before it says that it stops; so the answers that are left end before it is told.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
     theirs = {number: handler for number in STOP_SIGNALS if callable(handler := signal.getsignal(number))}
+    waiting: list[asyncio.Task[None]] = []
 
-    def end_runs(number: int, frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(runs_interrupt)
-        theirs[signal.Signals(number)](number, frame)
+    def stop(number: signal.Signals, frame: FrameType | None) -> None:
+        runs_interrupt()
+        theirs[number](number, frame)
+
+    async def drain(number: signal.Signals, frame: FrameType | None) -> None:
+        logger.info("no answer is begun any more; those that are being written have %g s", settings.SITE.drain_s)
+        if not await runs_drain(within_s=settings.SITE.drain_s):
+            logger.warning("some answers did not end in time, and are left")
+        stop(number, frame)
+
+    def at_signal(number: int, frame: FrameType | None) -> None:
+        received = signal.Signals(number)
+        loop.call_soon_threadsafe(begin, received, frame)
+
+    def begin(number: signal.Signals, frame: FrameType | None) -> None:
+        drain_begin()
+        if number == signal.SIGTERM and settings.SITE.drain_s and not waiting:
+            waiting.append(loop.create_task(drain(number, frame)))
+        else:
+            stop(number, frame)
 
     for number in theirs:
-        signal.signal(number, end_runs)
+        signal.signal(number, at_signal)
     try:
         yield
     finally:
+        for task in waiting:
+            task.cancel()
         for number, handler in theirs.items():
             signal.signal(number, handler)
 

@@ -1,0 +1,101 @@
+"""Answers whose web process has died, or had to end before them, are gone on with by another one.
+
+It needs the shared log: what readers were shown is read there, and they get what follows without noticing. Where the
+log is lost, or no model can go on, the answer ends as `interrupted`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from uuid import UUID
+
+from django.db import Error as DatabaseError
+
+from chat.models import Message
+from chat.runs.answers import answer_leave, answer_take, answers_left
+from chat.runs.draining import RestartingError, is_draining
+from chat.runs.event_log import EventLogGoneError, get_event_log
+from chat.runs.recorded import Recorded, recorded
+from chat.runs.run import Run, run_find
+from chat.services.ask import question_of, request_scope, run_begin, with_attachments
+from ragsite.core.database import database_call
+from ragsite.core.errors import AppError
+from retrieval.compose import get_engine
+from retrieval.engine.steps.continuing import Begun
+from retrieval.engine.values import SearchScope
+from retrieval.engine.workflows import require_writer
+
+logger = logging.getLogger(__name__)
+LOOK_EVERY_S = 1.5
+
+
+async def answers_take_over() -> None:
+    """Look for answers that were left, for ever. Taken are those that were seen twice: a run whose database was away
+    for a while comes back first."""
+    seen: set[UUID] = set()
+    while True:
+        await asyncio.sleep(LOOK_EVERY_S)
+        if is_draining():
+            return
+        try:
+            left = {pk for pk in await database_call(answers_left) if run_find(pk) is None}
+            for message_id in left & seen:
+                await answer_take_over(message_id)
+            seen = left
+        except DatabaseError as error:
+            logger.warning("answers that were left could not be looked for: %s", error)
+        except Exception:  # the others are taken over all the same
+            logger.exception("an answer could not be taken over")
+
+
+async def answer_take_over(message_id: UUID) -> Run | None:
+    """Go on with it. None: it has ended, somebody else goes on with it, or nobody can."""
+    try:
+        shown = recorded(await get_event_log().whole(str(message_id)))
+    except EventLogGoneError:  # Redis is away: it is looked at again
+        return None
+    if shown is None or shown.ended:
+        await database_call(answer_leave, message_id=message_id, shown=shown)
+        return None
+    if shown.text:
+        try:
+            await require_writer(get_engine())
+        except AppError as error:
+            logger.warning("message %s was left and can't go on: %s", message_id, error)
+            await database_call(answer_leave, message_id=message_id, shown=shown)
+            return None
+    try:
+        run = await run_begin(lambda: _taken(message_id, shown))
+    except (_NotTakenError, RestartingError):
+        return None
+    logger.info("message %s was left by its process and goes on here", message_id)
+    return run
+
+
+class _NotTakenError(Exception):
+    pass
+
+
+def _taken(message_id: UUID, shown: Recorded) -> Run:
+    """Raises _NotTakenError."""
+    taken = answer_take(message_id=message_id, shown=shown)
+    if taken is None:
+        raise _NotTakenError
+    token, sources = taken
+    message = Message.objects.select_related("session__user", "session__key", "reply_to").get(pk=message_id)
+    user = message.session.user
+    user.api_key = message.session.key  # type: ignore[attr-defined]  # it sees what the key sees, and no more
+    has_begun = bool(shown.text.strip()) and bool(sources)
+    scope, unread = SearchScope(()), list[UUID]()
+    if not has_begun:
+        try:
+            scope = request_scope(user=user, request=message.request)
+        except AppError as error:  # its collections have gone since
+            logger.warning("message %s was left and can't be written anew: %s", message_id, error)
+            answer_leave(message_id=message_id, shown=shown, token=token)
+            raise _NotTakenError from error
+        scope, unread = with_attachments(scope, user=user, conversation_id=message.session_id)
+    question = question_of(message, user=user, scope=scope)
+    begun = Begun(question=question, text=shown.text, sources=sources, reason=message.reason) if has_begun else None
+    return Run(message, question, unread=unread, again=True, begun=begun, joins=shown)
