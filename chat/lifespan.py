@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 import threading
@@ -20,7 +21,9 @@ from chat.runs.draining import drain_begin
 from chat.runs.event_log import close_event_log
 from chat.runs.run import runs_drain, runs_interrupt, runs_shut_down
 from chat.services.take_over import answers_take_over
+from ragsite.core.database import database_call
 from ragsite.core.errors import AppError
+from ragsite.runtime import presence
 from retrieval.compose import close_engine, get_engine, warm_up
 from retrieval.engine.errors import ModelError
 from retrieval.engine.providers.builtin import embed_texts
@@ -37,13 +40,19 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
     await receive()  # lifespan.startup
     with _drained_at_signal():
         warm_up()
-        await _start()
+        try:
+            await _start()
+        except OtherProcessError as error:
+            logger.error("%s", error)
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
         await send({"type": "lifespan.startup.complete"})
         # For the first page of a PDF that somebody opens, and for the first question.
         loading = [
             asyncio.create_task(asyncio.to_thread(reader_warm_up)),
             asyncio.create_task(_load_builtin_model()),
             asyncio.create_task(_load_models()),
+            asyncio.create_task(_keep_showing()),
         ]
         if settings.REDIS_URL:
             loading.append(asyncio.create_task(answers_take_over()))
@@ -115,9 +124,40 @@ async def _load_models() -> None:
         logger.info("no model was loaded beforehand: %s", error.reason)
 
 
+class OtherProcessError(Exception):
+    """Another web process serves this site, and nothing joins the two."""
+
+
+async def _keep_showing() -> None:
+    """That this process serves the site: `ragsite.checks` compares them."""
+    while True:
+        try:
+            await database_call(presence.show, "web")
+        except DatabaseError as error:
+            logger.warning("this process could not show itself: %s", error)
+        await asyncio.sleep(presence.SHOWN_EVERY_S)
+
+
+async def _alone() -> None:
+    """Without Redis. One that was killed may still seem to be there for a while. Raises OtherProcessError."""
+    until = asyncio.get_running_loop().time() + presence.GONE_AFTER_S
+    while others := await database_call(presence.others, "web"):
+        if asyncio.get_running_loop().time() > until:
+            raise OtherProcessError(
+                f"{others[0].name} serves this site already. Without REDIS_URL one web process alone may serve it: "
+                "two would end each other's answers."
+            )
+        await asyncio.sleep(1)
+
+
 async def _start() -> None:
-    """Answers of a process that was killed become `interrupted`. Without Redis no other process has any running."""
+    """Answers of a process that was killed become `interrupted`. Without Redis no other process has any running.
+
+    Raises OtherProcessError.
+    """
     try:
+        if not settings.REDIS_URL:
+            await _alone()
         count = await sync_to_async(answers_mark_interrupted)(at_start=not settings.REDIS_URL)
     except DatabaseError as error:  # not migrated, or away: readiness says so; the next look marks them
         logger.warning("unfinished answers could not be looked for: %s", error)
@@ -127,6 +167,8 @@ async def _start() -> None:
 
 
 async def _stop() -> None:
+    with contextlib.suppress(DatabaseError):
+        await database_call(presence.withdraw, "web")
     await runs_shut_down()
     await close_event_log()
     try:

@@ -17,6 +17,7 @@ class RagsiteConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
+        from ragsite import checks
         from ragsite.accounts import signals  # models can be imported only now
         from ragsite.operations import schedule
         from ragsite.operations.webhooks import events
@@ -24,6 +25,7 @@ class RagsiteConfig(AppConfig):
         signals.connect()
         events.connect()
         schedule.connect(self)
+        checks.connect()
 
 
 class LiveSettingsConfig(ConstanceConfig):

@@ -5,7 +5,7 @@ from multiprocessing import current_process, process
 from typing import Any
 
 from celery import Celery
-from celery.signals import task_prerun, worker_process_init
+from celery.signals import task_prerun, worker_process_init, worker_ready
 
 from ragsite.runtime.die_with_parent import die_with_parent
 
@@ -38,6 +38,13 @@ def _may_start_processes(**_: Any) -> None:
     """Celery's pool puts its own kind of process where `multiprocessing` looks for its, which then refuses to start the
     fork server that reads files."""
     process._current_process = OWN_PROCESS  # type: ignore[attr-defined]
+
+
+@worker_ready.connect
+def _show(**_: Any) -> None:
+    from ragsite.runtime import presence  # whose models can be imported only when the apps are ready
+
+    presence.show_in_thread("worker")
 
 
 @task_prerun.connect

@@ -26,6 +26,23 @@ class Account(models.Model):
         return f"account {self.user_id}"
 
 
+class SiteProcess(models.Model):
+    """A process that serves the site, as it shows itself every few seconds (`ragsite.runtime.presence`).
+
+    facts: what must be the same in all of them, or be known of each.
+    """
+
+    name = models.CharField(max_length=200, primary_key=True)  # kind, host and process id
+    kind = models.CharField(max_length=10)
+    host = models.CharField(max_length=100)
+    pid = models.PositiveIntegerField()
+    facts = models.JSONField(default=dict)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class ApiToken(models.Model):
     """What a program sends as `Authorization: Bearer …`: the token of a sign-in, which may do all that its user may and
     ends with a sign-out everywhere; or an API key, which has scopes and ends when it is revoked or expires.

@@ -33,6 +33,17 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='SiteProcess',
+            fields=[
+                ('name', models.CharField(max_length=200, primary_key=True, serialize=False)),
+                ('kind', models.CharField(max_length=10)),
+                ('host', models.CharField(max_length=100)),
+                ('pid', models.PositiveIntegerField()),
+                ('facts', models.JSONField(default=dict)),
+                ('seen_at', models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
             name='Account',
             fields=[
                 ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='account', serialize=False, to=settings.AUTH_USER_MODEL)),
