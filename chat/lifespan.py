@@ -19,6 +19,7 @@ from django.db import Error as DatabaseError
 from chat.runs.answers import answers_mark_interrupted
 from chat.runs.draining import drain_begin
 from chat.runs.event_log import close_event_log
+from chat.runs.measuring import measure_lag
 from chat.runs.run import runs_drain, runs_interrupt, runs_shut_down
 from chat.services.take_over import answers_take_over
 from ragsite.core.database import database_call
@@ -53,6 +54,7 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
             asyncio.create_task(_load_builtin_model()),
             asyncio.create_task(_load_models()),
             asyncio.create_task(_keep_showing()),
+            asyncio.create_task(measure_lag()),
         ]
         if settings.REDIS_URL:
             loading.append(asyncio.create_task(answers_take_over()))

@@ -21,10 +21,11 @@ from ragsite import urls  # noqa: E402, F401  -- all pages: else the first reque
 from ragsite.accounts.auth import is_signed_in  # noqa: E402
 from ragsite.accounts.credentials import ClosesWhenSignedOut  # noqa: E402
 from ragsite.core.database import pool_connections  # noqa: E402
-from ragsite.operations import telemetry  # noqa: E402
+from ragsite.operations import site_metrics, telemetry  # noqa: E402
 from ragsite.web.handler import Handler  # noqa: E402
 
 pool_connections(at_most=settings.SITE.database_connections)
+site_metrics.connect()
 telemetry.start("web")  # before the handler takes up the middleware
 site = Handler(is_signed_in)
 

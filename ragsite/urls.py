@@ -45,6 +45,7 @@ docs = csp_update({"style-src": [SELF, UNSAFE_INLINE]})(swagger)
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("readyz/own", health.readyz_own, name="readyz-own"),
     path("metrics", health.metrics, name="metrics"),
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),  # one door
     path("admin/", admin.site.urls),

@@ -97,3 +97,17 @@ def test_metrics_are_for_this_machine(client: Client) -> None:
 @pytest.mark.django_db
 def test_metrics_are_refused_to_strangers(client: Client, extra: dict[str, Any]) -> None:
     assert client.get("/metrics", **extra).status_code == 403
+
+
+async def test_what_all_machines_lack_takes_none_of_them_out(
+    async_client: AsyncClient, dependencies: pytest.MonkeyPatch
+) -> None:
+    async def away() -> str:
+        raise health.NotReadyError("not reachable")
+
+    dependencies.setattr(health, "_milvus", away)
+    assert (await ready(async_client))[0] == 503
+    assert (await async_client.get("/readyz/own")).status_code == 200
+    dependencies.setattr(health, "_storage", away)
+    full = await async_client.get("/readyz/own")
+    assert (full.status_code, full.json()["reason"]) == (503, "not reachable")

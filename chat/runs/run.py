@@ -28,7 +28,9 @@ from chat.models import Message
 from chat.runs.answers import EndStatus, Outcome, answer_finish, answer_hand_over, answer_save_partial
 from chat.runs.attachments import attachments_await
 from chat.runs.event_log import Event, get_event_log
+from chat.runs.measuring import count_answer
 from chat.runs.recorded import Recorded
+from ragsite.core import metrics
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away, own_database_thread
 from ragsite.core.errors import AppError, NotFoundError, UnavailableError
 from ragsite.core.localized import localized
@@ -224,6 +226,7 @@ class Run:
         message = self.message
         running = _running()
         running[message.pk] = self
+        metrics.running.inc()
 
         async def to_its_end() -> None:
             translation.activate(self.question.language or settings.LANGUAGE_CODE)
@@ -234,6 +237,7 @@ class Run:
                 await self._break_off()
             finally:
                 running.pop(message.pk, None)
+                metrics.running.dec()
 
         if self._joins:
             self.events.join(self._joins, self._begun.sources if self._begun else ())
@@ -358,6 +362,13 @@ class Run:
             return [] if stored.status == Message.Status.STREAMING else ending(message_data(stored))
 
         events = await self._stored(store_and_read)
+        count_answer(
+            workflow=self.message.workflow,
+            status=outcome.status,
+            decision=outcome.answer.decision if outcome.answer.text else "",
+            support=outcome.answer.support or "",
+            trace=self.trace,
+        )
         if events is None:
             # Memories that the workflow wrote after the deletion had removed the others.
             await self._stored(lambda: answer_memories_forget(answer_id=message_id))

@@ -19,6 +19,7 @@ from chat.runs.event_log import EventLogGoneError, get_event_log
 from chat.runs.recorded import Recorded, recorded
 from chat.runs.run import Run, run_find
 from chat.services.ask import question_of, request_scope, run_begin, with_attachments
+from ragsite.core import metrics
 from ragsite.core.database import database_call
 from ragsite.core.errors import AppError
 from retrieval.compose import get_engine
@@ -69,6 +70,7 @@ async def answer_take_over(message_id: UUID) -> Run | None:
         run = await run_begin(lambda: _taken(message_id, shown))
     except (_NotTakenError, RestartingError):
         return None
+    metrics.taken_over.inc()
     logger.info("message %s was left by its process and goes on here", message_id)
     return run
 

@@ -64,6 +64,21 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 
 @csrf_exempt
 @require_safe
+async def readyz_own(request: HttpRequest) -> JsonResponse:
+    """Whether this process is to get requests: 503 only for what the others do not lack as well.
+
+    For load balancers: one that took machines out for what they share would take out all of them.
+    """
+    status = "draining" if is_draining() else "ready"
+    body: dict[str, Any] = {"status": status}
+    if status == "ready" and (disk := await _state("storage", _storage))["state"] == "down":
+        body = {"status": "not_ready", "reason": disk["reason"]}
+    code = 200 if body["status"] == "ready" else 503
+    return JsonResponse(body, status=code, headers={"Cache-Control": "no-store"})
+
+
+@csrf_exempt
+@require_safe
 async def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the site can do its work, else 503; with each dependency's state.
 

@@ -13,9 +13,9 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 from django.utils import timezone
 
+from chat.lifespan import lifespan
 from chat.models import Message
 from chat.runs.event_log import close_event_log
-from chat.lifespan import lifespan
 from chat.runs.run import run_find, runs_shut_down
 from ragsite.settings import redis_channel_layer
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, types

@@ -1,0 +1,100 @@
+"""What /metrics tells of the site's own work, and that dashboards and alerts ask for nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from django.db import OperationalError
+from django.test import Client
+from django.utils import timezone
+from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
+
+from chat.runs.measuring import count_answer
+from ragsite.core import metrics
+from ragsite.operations.site_metrics import SiteCollector
+from retrieval.engine.trace import ModelCall, Trace
+from retrieval.models import IngestJob
+from tests.factories import DocumentFactory
+
+DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
+DASHBOARDS = sorted((DEPLOY / "grafana").glob("*.json"))
+ALERTS = yaml.safe_load((DEPLOY / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]
+NAME = re.compile(r"\b(?:ragsite|django)_[a-z_]+")
+
+
+def value(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+def site() -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(SiteCollector())
+    return registry
+
+
+async def test_an_answer_is_counted_with_its_steps_and_calls() -> None:
+    trace = Trace()
+    async with trace.step("rerank") as step:
+        step.degrade("the model is slow")
+    await trace.emit_chunk("Ten.")
+    trace.calls.append(
+        ModelCall(kind="chat", model="m", asked_ms=0, started_ms=250, ended_ms=1250, prompt_tokens=7, error="timeout")
+    )
+    names = {
+        ("ragsite_answers_total", ("workflow", "react"), ("status", "complete"), ("decision", "ANSWER")): 1.0,
+        ("ragsite_first_token_seconds_count", ("workflow", "react")): 1.0,
+        ("ragsite_answer_support_total", ("support", "partly")): 1.0,
+        ("ragsite_fallbacks_total", ("step", "rerank"), ("status", "degraded")): 1.0,
+        ("ragsite_model_wait_seconds_sum", ("kind", "chat")): 0.25,
+        ("ragsite_model_call_seconds_sum", ("kind", "chat"), ("model", "m")): 1.0,
+        ("ragsite_model_tokens_total", ("direction", "read"), ("model", "m")): 7.0,
+        ("ragsite_model_errors_total", ("kind", "chat"), ("model", "m")): 1.0,
+    }
+    before = {key: value(key[0], **dict(key[1:])) for key in names}
+    count_answer(workflow="react", status="complete", decision="ANSWER", support="partly", trace=trace)
+    assert {key: value(key[0], **dict(key[1:])) - before[key] for key in names} == pytest.approx(names)
+
+
+@pytest.mark.django_db
+def test_the_oldest_waiting_document_is_told() -> None:
+    job = IngestJob.objects.create(document=DocumentFactory())
+    IngestJob.objects.filter(pk=job.pk).update(created_at=timezone.now() - timedelta(minutes=20))
+    registry = site()
+    assert registry.get_sample_value("ragsite_ingest_jobs", {"state": "waiting"}) == 1
+    assert (registry.get_sample_value("ragsite_oldest_job_seconds") or 0) >= 1200
+    assert registry.get_sample_value("ragsite_database_up") == 1
+
+
+def test_a_database_that_is_away_is_told_and_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away() -> Iterator[object]:
+        raise OperationalError("refused")
+
+    monkeypatch.setattr("ragsite.operations.site_metrics._figures", away)
+    assert site().get_sample_value("ragsite_database_up") == 0
+
+
+@pytest.mark.django_db
+def test_dashboards_and_alerts_ask_for_what_there_is(client: Client) -> None:
+    told = client.get("/metrics").content.decode() + generate_latest(site()).decode()
+    there = set(re.findall(r"^# TYPE (\S+)", told, re.MULTILINE))
+    asked = {
+        target["expr"]
+        for path in DASHBOARDS
+        for panel in json.loads(path.read_text())["panels"]
+        for target in panel["targets"]
+    } | {rule["expr"] for rule in ALERTS}
+    names = {name for expression in asked for name in NAME.findall(expression)}
+    assert len(DASHBOARDS) == 2
+    assert {re.sub(r"_bucket$", "", name) for name in names} - there == set()
+    assert {"ragsite_running_answers", metrics.loop_lag._name} <= there
+
+
+def test_each_alert_says_what_to_do() -> None:
+    assert len(ALERTS) == 8
+    assert all(rule["annotations"]["what_to_do"] and rule["annotations"]["summary"] for rule in ALERTS)
