@@ -165,8 +165,8 @@ def _answer_create(
     unread: list[UUID] = []
     if session_id is not None:  # files are attached to a conversation by its id
         scope, unread = with_attachments(scope, user=user, conversation_id=session.pk)
-    question = replace(question_of(answer, user=user, scope=scope), again=regenerated is not None)
-    return Run(answer, question, unread=unread)
+    asked = replace(question_of(answer, user=user, scope=scope), again=regenerated is not None)
+    return Run(answer, asked, unread=unread)
 
 
 def with_attachments(scope: SearchScope, *, user: User, conversation_id: UUID) -> tuple[SearchScope, list[UUID]]:
