@@ -1,0 +1,41 @@
+"""From a site without a model to one that answers, by presses alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import DESKTOP, Site, add_document, sign_in
+
+pytestmark = pytest.mark.browser
+SEEN_MS = 40_000  # the site believes a list of models for a quarter of a minute
+
+
+@pytest.fixture
+def empty(site: Site) -> Iterator[Site]:
+    """The site, whose server has no model for now."""
+    before = dict(site.ollama.models)
+    site.ollama.reset()
+    site.ollama.models.clear()
+    yield site
+    site.ollama.models.clear()
+    site.ollama.models.update(before)
+
+
+def test_an_administrator_gets_a_model_and_an_answer_in_four_presses(
+    open_page: Callable[..., Page], empty: Site, admin_api: httpx.Client
+) -> None:
+    add_document(admin_api, "loans", "loans.md", "# Loans\n\nUndergraduates may borrow ten books for four weeks.")
+    page = open_page(DESKTOP)
+    sign_in(page)
+    page.get_by_role("link", name="Connect a model").click(timeout=SEEN_MS)
+    page.locator('[data-pull="qwen3:4b"]').click()
+    expect(page.locator("#pull-done")).to_contain_text("qwen3:4b is here.")
+    expect(page.locator("#found")).to_contain_text("qwen3:4b replied in")
+    page.get_by_role("link", name="Ask a question").click()
+    page.locator(".suggestion").first.click()
+    expect(page.locator(".thread")).to_contain_text("ten books")
+    expect(page.locator("#banner")).to_be_hidden()
