@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
                 ('packed', models.BinaryField(default=bytes)),
                 ('withheld', models.BooleanField(default=False)),
                 ('at', models.DateTimeField(db_index=True, default=django.utils.timezone.now)),
-                ('message', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='filled_prompts', to='chat.message')),
+                ('message', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='filled_prompts', to='chat.message')),
             ],
             options={
                 'verbose_name': 'filled prompt',
@@ -233,7 +233,7 @@ class Migration(migrations.Migration):
                 ('started_ms', models.PositiveIntegerField(default=0)),
                 ('duration_ms', models.PositiveIntegerField(default=0)),
                 ('detail', models.JSONField(blank=True, default=dict)),
-                ('message', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='decision_steps', to='chat.message')),
+                ('message', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='decision_steps', to='chat.message')),
             ],
             options={
                 'verbose_name': 'decision step',

@@ -172,7 +172,8 @@ class Source(models.Model):
 class DecisionStep(models.Model):
     """One entry of an answer's decision path."""
 
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="decision_steps")
+    # Stored while the message's row is locked, a dozen at once: the database need not look it up for each of them.
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="decision_steps", db_constraint=False)
     seq = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=30)
     status = models.CharField(max_length=10)

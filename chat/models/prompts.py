@@ -18,7 +18,9 @@ class FilledPrompt(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="filled_prompts")
+    message = models.ForeignKey(  # stored as the steps are
+        Message, on_delete=models.CASCADE, related_name="filled_prompts", db_constraint=False
+    )
     step = models.PositiveSmallIntegerField()
     call = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=100)

@@ -15,6 +15,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.text import Truncator
 from django.utils.translation import get_language
@@ -140,6 +141,7 @@ def _answer_create(
         with transaction.atomic():
             lock_asking(user)
             session = _session(user=user, session_id=session_id, kept=kept)
+            is_new = session._state.adding
             check_limits(user)
             session.workflow, session.collections = workflow, request.get("collections", [])
             if not session.title or _is_named_by(edited, session):
@@ -148,7 +150,8 @@ def _answer_create(
             if regenerated:
                 question = _question_reopen(regenerated)
             else:
-                question = _question_create(session, text, edited)
+                last = edited.follows if edited else None if is_new else selectors.last_question(session.pk)
+                question = _question_create(session, text, edited, follows=last)
             answer = Message.objects.create(
                 id=lease.pk,
                 session=session,
@@ -209,12 +212,11 @@ def _keep_addresses(request: dict[str, Any], scope: SearchScope) -> None:
         request["collection_ids"] = list(scope.ids)
 
 
-def _question_create(session: Session, text: str, edited: Message | None) -> Message:
+def _question_create(session: Session, text: str, edited: Message | None, *, follows: Message | None) -> Message:
     if edited:
         show(edited)
         selectors.versions_beside(edited).update(superseded=True)
         Message.objects.filter(pk=edited.pk).update(superseded=True)
-    follows = edited.follows if edited else selectors.last_question(session.pk)
     return Message.objects.create(session=session, role=Message.Role.USER, text=clean_text(text), follows=follows)
 
 
@@ -339,8 +341,11 @@ def check_limits(user: User) -> None:
     limits = settings.RAG.limits
     now = timezone.now()
     answers = Message.objects.filter(session__user=user, role=Message.Role.ASSISTANT)
-    recent = answers.filter(created_at__gt=now - timedelta(seconds=WINDOW_S)).order_by("created_at")
-    begun = list(recent.values_list("created_at", flat=True))
+    since = now - timedelta(seconds=WINDOW_S)
+    counted = answers.filter(Q(created_at__gt=since) | Q(status=Message.Status.STREAMING)).order_by("created_at")
+    rows = list(counted.values_list("created_at", "status"))
+    begun = [created_at for created_at, _ in rows if created_at > since]
+    being_written = sum(status == Message.Status.STREAMING for _, status in rows)
     if len(begun) >= limits.questions_per_minute:
         free_at = begun[-limits.questions_per_minute] + timedelta(seconds=WINDOW_S)
         wait_s = max(1, math.ceil((free_at - now).total_seconds()))
@@ -353,7 +358,7 @@ def check_limits(user: User) -> None:
             code="too_many_questions",
             retry_after_s=wait_s,
         )
-    if answers.filter(status=Message.Status.STREAMING).count() >= limits.answers_at_once:
+    if being_written >= limits.answers_at_once:
         raise RateLimitedError(
             worded(
                 "{limit} of your answers are being written already; wait for one of them or stop it.",
