@@ -42,6 +42,8 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "review_answer_mark": "somebody who does not work at the desk",
     "review_answers_list": "a collection, label or person that is not there, or a cursor of no page",
     "review_export": "a collection, label or person that is not there",
+    "model_server_change": "an address where no model server can be, or what the environment decides",
+    "model_server_test": "an address where no model server can be, or what the environment decides",
     "openai_chat_completions": "messages without a question at the end, or with what is no text",
     "rag_upload": "a file whose content no reader takes",
     "review_answer_replay": "a model or revision that is not there",
