@@ -2,7 +2,7 @@
 `NO_ANSWER` or `CLARIFY`; then it has no document, and no search is measured on it.
 
 Who may not know of a collection knows none of its golden questions and makes none there: `golden_list` and
-`golden_save` see to it, for pages and administration alike.
+`golden_save` see to it.
 """
 
 from __future__ import annotations

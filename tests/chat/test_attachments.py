@@ -94,7 +94,7 @@ def test_a_file_is_kept_by_moving_it_to_a_collection(user: User) -> None:
 def test_the_admin_shows_no_attached_file(user: User) -> None:
     document = attached(user, title="My contract of employment")
     admin = administrator()
-    for page in ("collection", "document", "ingestjob"):
+    for page in ("collection", "document"):
         shown = admin.get(f"/admin/retrieval/{page}/")
         assert shown.status_code == 200
         assert document.title not in shown.content.decode()

@@ -6,7 +6,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from chat.models import Message
@@ -91,14 +90,12 @@ def test_a_golden_question_of_an_unknown_collection_is_neither_told_nor_taken_ba
         assert client.post(undo).status_code == status
 
 
-def test_the_administration_shows_it_to_those_alone_who_know_its_collection() -> None:
+def test_the_list_shows_it_to_those_alone_who_know_its_collection() -> None:
     private = CollectionFactory(owner=UserFactory(), visibility="private")
     GoldenQuestion.objects.create(text="What does Bob earn?", collection=private)
-    few = UserFactory(is_staff=True)
-    few.user_permissions.set(Permission.objects.filter(content_type__model="goldenquestion"))
-    for user, seen in ((few, False), (UserFactory(is_superuser=True), True)):
-        page = client_of(user).get(reverse("admin:feedback_goldenquestion_changelist"))
-        assert ("Bob" in page.text) == seen
+    for role, seen in (("Curators", False), ("Administrators", True)):
+        page = client_of(person(role)).get(reverse("review_golden"))
+        assert (page.status_code, "Bob" in page.text) == (200, seen)
 
 
 def test_a_golden_question_is_made_told_on_the_answer_and_taken_back(answer: Message, chunks: list[Chunk]) -> None:
