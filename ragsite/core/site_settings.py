@@ -125,8 +125,8 @@ class SiteSettings(Group):
     redis_url: str = Field("", pattern=r"^(rediss?://.+)?$", repr=False, validation_alias="REDIS_URL")
     """Channel layer, cache and Celery broker; empty: in this process, and a broker of files."""
     drain_s: Annotated[float, Field(ge=0, le=3600)] = 120.0
-    """Seconds that a web process which is told to end (SIGTERM) gives the answers that it is writing; what is left
-    then goes on in another one. `make run`, whose web process is the only one, gives none."""
+    """Seconds that a web process gives the answers that it is writing once it receives SIGTERM. Another process
+    continues what is left. `make run`, which has one web process, gives none."""
     email_url: str = Field("", repr=False, validation_alias="EMAIL_URL")
     """`smtp://user:password@host:587` (STARTTLS; with `?tls=0` none) or `smtps://user:password@host:465`; empty:
     e-mails are written to the log of the worker."""
