@@ -92,7 +92,7 @@ def test_a_golden_question_of_an_unknown_collection_is_neither_told_nor_taken_ba
 
 def test_the_list_shows_it_to_those_alone_who_know_its_collection() -> None:
     private = CollectionFactory(owner=UserFactory(), visibility="private")
-    GoldenQuestion.objects.create(text="What does Bob earn?", collection=private)
+    GoldenQuestion.objects.create(text="What does Bob earn?", collection=private, created_by=UserFactory())
     for role, seen in (("Curators", False), ("Administrators", True)):
         page = client_of(person(role)).get(reverse("review_golden"))
         assert (page.status_code, "Bob" in page.text) == (200, seen)
