@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ragsite.core.messages import worded
 from retrieval.engine.errors import EmbeddingUnavailableError
-from retrieval.engine.ports import Embedder, Models, Vectors
+from retrieval.engine.ports import Models, Vectors
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.steps.grounding.overlap import is_comparable, overlap, passage_terms, statement_weights
 from retrieval.engine.text.analysis import held_share, query_terms
@@ -136,7 +136,7 @@ class Aligner:
                 return found.markers
             return found.markers if await self._is_meant(self._models, sentence, found.nearest) else ()
         if self._models and query_terms(sentence):
-            return await self._nearest(await self._models.default_embedder(), sentence, hints)
+            return await self._nearest(self._models, sentence, hints)
         return _believed(sentence, self._sources, hints)
 
     async def _is_meant(self, models: Models, sentence: str, marker: int) -> bool:
@@ -148,13 +148,17 @@ class Aligner:
         meaning = await embedder.embed_queries([sentence])
         return float(self._meanings[marker][0] @ meaning[0]) >= MEANT
 
-    async def _nearest(self, embedder: Embedder, sentence: str, hints: Collection[int]) -> Sequence[int]:
-        """What is nearest by vectors, if words can't tell whether it says so."""
+    async def _nearest(self, models: Models, sentence: str, hints: Collection[int]) -> Sequence[int]:
+        """What is nearest by vectors, if words can't tell whether it says so, and the built-in model finds it about
+        the same: a refusal may be taken for another language."""
+        embedder = await models.default_embedder()
         if self._vectors is None:
             self._vectors = await embedder.embed_documents([source.chunk.text for source in self._sources])
         cosines = self._vectors @ (await embedder.embed_queries([sentence]))[0]
         nearest = int(cosines.argmax())
         if is_comparable(sentence, [self._sources[nearest].chunk]):
+            return ()
+        if not await self._is_meant(models, sentence, self._sources[nearest].marker):
             return ()
         return [
             source.marker

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 
 from retrieval.engine.errors import EmbeddingUnavailableError
-from retrieval.engine.providers.builtin import embed_texts
+from retrieval.engine.providers.builtin import BuiltinEmbedder, embed_texts
 from retrieval.engine.steps.grounding.alignment import Aligner, align
 from retrieval.engine.values import EmbeddingSpace, Scores, Source
 from tests.retrieval.engine.steps.fakes import HANDBOOK, chunk, make_tools
@@ -99,6 +99,9 @@ class Meaning:
             raise EmbeddingUnavailableError("away")
         return self
 
+    async def embedder(self, space: EmbeddingSpace) -> Meaning:
+        return self
+
     async def embed_documents(self, texts) -> np.ndarray:
         return np.array([[1.0, 0.0] if "resit" in text or "补考" in text else [0.0, 1.0] for text in texts])
 
@@ -158,6 +161,20 @@ async def test_a_refusal_that_shares_small_words_with_a_passage_cites_none(
     sources = quoted(text, "The deposit for a room is EUR 300.")
     aligner = Aligner(sources, question="What does a resit cost?", models=make_tools(settings.RAG).models)
     assert list(await aligner(refusal, (1,))) == []
+
+
+class NearestOnly(Meaning):
+    """Vectors alone rank; whether the nearest is meant is left to the real built-in model."""
+
+    async def embedder(self, space: EmbeddingSpace) -> Any:
+        return BuiltinEmbedder()
+
+
+async def test_a_refusal_in_another_language_than_the_nearest_passage_cites_none(builtin_model) -> None:
+    models: Any = NearestOnly()
+    aligner = Aligner(quoted("四路公交车从火车站开往港口广场，每十分钟一班。"), question="Which bus?", models=models)
+    assert list(await aligner("I don't know: the sources given do not say.", (1,))) == []
+    assert list(await aligner("Bus line 4 runs from the train station to Harbour Square.", ())) == [1]
 
 
 async def test_a_statement_in_words_of_its_own_still_cites_its_passage(offline, builtin_model) -> None:
