@@ -167,9 +167,16 @@ def test_what_is_wrong_is_told_with_what_to_do(
     assert state in html and advice in html
 
 
-def test_a_schedule_that_stands_still_is_told() -> None:
-    PeriodicTask.objects.update(last_run_at=timezone.now() - timedelta(hours=2))
+@pytest.mark.parametrize("last", [None, timedelta(hours=2)])
+def test_a_schedule_that_stands_still_is_told(monkeypatch: pytest.MonkeyPatch, last: timedelta | None) -> None:
+    monkeypatch.setattr("ragsite.administration.state.STARTED_AT", timezone.now() - timedelta(hours=1))
+    PeriodicTask.objects.update(last_run_at=last and timezone.now() - last)
     assert "Celery beat" in text_of(client_of(superuser()), "/administration/health/")
+
+
+def test_a_site_that_was_just_started_takes_no_schedule_for_stopped() -> None:
+    PeriodicTask.objects.update(last_run_at=None)
+    assert "Celery beat" not in text_of(client_of(superuser()), "/administration/health/")
 
 
 def test_a_worker_that_leaves_documents_waiting_is_told() -> None:

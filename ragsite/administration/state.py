@@ -31,6 +31,7 @@ from retrieval.models import Document, IngestJob, SyncSource
 
 LOW_DISK_MIB = 1024  # well before uploads are refused (`storage.MIN_FREE_MIB`)
 LATE = timedelta(minutes=10)  # the scheduler writes down what it did every three minutes
+STARTED_AT = timezone.now()  # of this process: a site that was just started has nothing written down yet
 
 State = Literal["ok", "offline", "incomplete", "down"]
 NAMES: dict[str, Promise] = {
@@ -151,10 +152,11 @@ def _worker() -> Part:
 
 def _schedule() -> Part:
     last: datetime | None = PeriodicTask.objects.aggregate(last=Max("last_run_at"))["last"]
+    now = timezone.now()
+    if now - STARTED_AT < LATE or (last is not None and now - last < LATE):
+        return Part(name="schedule", state="ok")
     if last is None:
         return Part(name="schedule", state="down", reason=_("It has not run yet."))
-    if timezone.now() - last < LATE:
-        return Part(name="schedule", state="ok")
     moment = timezone.localtime(last).strftime("%Y-%m-%d %H:%M")
     return Part(name="schedule", state="down", reason=_("It last ran at %(moment)s.") % {"moment": moment})
 
