@@ -84,7 +84,7 @@ async def readyz(request: HttpRequest) -> JsonResponse:
 
     503 with the status `draining` as soon as the process is to end.
 
-    `ok`; `offline` (Ollama away, answers are extractive: still ready); `incomplete` (the index lacks rows, which are
+    `ok`; `offline` (no model server: answers are passages; still ready); `incomplete` (the index lacks rows, which are
     being written anew: 200, and the status is `degraded`); `down`.
     """
     if is_draining():
@@ -144,13 +144,13 @@ async def _milvus() -> str:
 async def _ollama() -> str:
     status = await get_engine().models.status()
     if status.offline_forced:
-        return "switched off by RAG_OFFLINE=1; answers are extractive"
+        return "switched off by RAG_OFFLINE=1; answers are the best-matching passages"
     if not status.reachable and settings.RAG.ollama.offline == "0":
         raise NotReadyError("not reachable, and RAG_OFFLINE=0 asks for it")
     if status.reachable and status.ignoring_format:
         names = ", ".join(status.ignoring_format)
         return Remark(f"not held to the form of a reply, which is read out of what is written: {names}")
-    return "" if status.reachable else "not reachable; answers are extractive until it is"
+    return "" if status.reachable else "not reachable; until it is, answers are the best-matching passages"
 
 
 async def _broker() -> None:
