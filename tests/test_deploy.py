@@ -7,11 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from django.conf import settings
 
 from ragsite.runtime.supervisor import programs
 
 ROOT = Path(__file__).resolve().parent.parent
+COMPOSE = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())["services"]
+OWN_IMAGE = {name: service for name, service in COMPOSE.items() if service["image"] == "ragsite"}
 OWN = {"--host", "--port", "--no-server-header"}  # a proxy hides who serves
 
 
@@ -43,3 +46,20 @@ def test_the_web_process_is_started_as_make_run_starts_it(path: str) -> None:
     words = json.loads(started[1]) if started else re.findall(r"^uvicorn .*", text, re.M)[0].split()
     web = programs(data_dir=ROOT, base_dir=ROOT, host="0.0.0.0", port=8000, workers=1, environ={})[0]
     assert _options(words) == _options(web.command)
+
+
+def test_every_service_of_compose_has_a_limit_of_memory() -> None:
+    assert [name for name, service in COMPOSE.items() if not service.get("mem_limit")] == []
+
+
+def test_what_has_a_port_in_compose_is_looked_at() -> None:
+    without = {name for name, service in COMPOSE.items() if "healthcheck" not in service}
+    assert without == {"migrate", "worker", "sources", "beat"}
+
+
+@pytest.mark.parametrize("name", OWN_IMAGE)
+def test_ragsite_s_own_containers_write_only_to_their_volumes(name: str) -> None:
+    service = OWN_IMAGE[name]
+    assert service["read_only"] and service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["volumes"][:2] == ["uploads:/data", "/tmp"]
