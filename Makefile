@@ -68,7 +68,7 @@ pictures: $(VENV)/.installed-dev ## take the README's pictures of a running site
 	@$(PYTHON) docs/pictures.py $(ARGS)
 
 clean: ## remove what was built: the environment and the caches; ./var, the data, stays
-	rm -rf $(VENV) staticfiles .venv-mutmut .venv-milvus-lite-2.5 mutants tests/js/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
+	rm -rf $(VENV) staticfiles .venv-mutmut .venv-milvus-lite-2.5 .venv-helm mutants tests/js/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are renewed when the dependencies change; .installed-dev holds all that .installed does.
