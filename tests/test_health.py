@@ -85,6 +85,7 @@ async def test_a_dependency_that_hangs_is_down(async_client: AsyncClient, depend
     assert (status, told["milvus"]["state"]) == (503, "down")
 
 
+@pytest.mark.django_db
 def test_metrics_are_for_this_machine(client: Client) -> None:
     answer = client.get("/metrics", REMOTE_ADDR="127.0.0.1")
     assert b"django_http_requests" in answer.content

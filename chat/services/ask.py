@@ -186,8 +186,11 @@ def _title_of(text: str) -> str:
 
 
 def _is_named_by(question: Message | None, session: Session) -> bool:
-    """Whether the conversation goes by this question, its first one, and was not renamed."""
-    return question is not None and question.follows_id is None and session.title == _title_of(question.text)
+    """Whether the conversation goes by this question, its first one, and was not renamed. Once it is shared its title
+    stays: readers see it as it was."""
+    if question is None or question.follows_id is not None or session.title != _title_of(question.text):
+        return False
+    return not session.shares.exists()
 
 
 def _merged_request(answer: Message, request: Mapping[str, Any]) -> dict[str, Any]:

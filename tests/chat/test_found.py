@@ -37,7 +37,7 @@ def answer(*path: dict[str, Any], cited: int = 2, read: int = 6, **changes: Any)
             answer(RETRIEVE, decision="NO_ANSWER", degraded=[{"step": "rerank", "reason": "too late"}]),
             [
                 "Searched 24 documents · 6 passages read · none of them answers the question",
-                "Not everything worked: Rank (too late)",
+                "Not everything worked: Re-rank (too late)",
             ],
         ),
         (

@@ -96,7 +96,7 @@ async def test_a_starting_process_loads_the_built_in_model_whatever_server_is_th
     online: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = threading.Event()
-    monkeypatch.setattr("chat.runs.lifespan.embed_texts", lambda texts: loaded.set())
+    monkeypatch.setattr("chat.lifespan.embed_texts", lambda texts: loaded.set())
     received: asyncio.Queue[dict[str, str]] = asyncio.Queue()
     received.put_nowait({"type": "lifespan.startup"})
 

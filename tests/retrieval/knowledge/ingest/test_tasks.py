@@ -73,6 +73,7 @@ def test_of_workers_that_start_within_an_hour_one_compares_the_index_of_a_server
 ) -> None:
     cache.clear()
     rag_settings(milvus={"uri": uri})
+    monkeypatch.setattr("ragsite.runtime.presence.show_in_thread", lambda kind: None)  # it would outlive this test
     sent: list[Any] = []
     monkeypatch.setattr(tasks.ingest_resume, "apply_async", lambda **_: None)
     monkeypatch.setattr(tasks.index_check, "apply_async", lambda **what: sent.append(what))
