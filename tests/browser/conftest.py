@@ -65,6 +65,7 @@ def sign_in(page: Page, name: str = "admin", *, to: str = "/") -> None:
     page.get_by_label("Username", exact=True).fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(lambda url: "/accounts/login" not in url)  # and for its scripts: keys that come before are lost
 
 
 @pytest.fixture(scope="package")
