@@ -22,8 +22,8 @@ from tests.running_site import PASSWORD, running_site
 
 READY_S, WHOLE_S = 180, 1800
 AT_LEAST = 1000  # cases
-REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it keeps to the schema, which can't say it
-    "attachments_add": "a file whose content no reader takes",
+REFUSED_BY_DATA = {  # operationId: what input is refused (400, 413, 415) though it fits the schema, which can't say it
+    "attachments_add": "a file whose content no reader takes, or one too many",
     "auth_token": "a name and password that belong to nobody",
     "chat": "a model that the model server does not list",
     "collections_change": "groups that the user is not in, or none for a shared collection",
@@ -51,6 +51,7 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "review_stats": "days that are too far apart",
     "sync_sources_change": "an address that is none of its kind",
     "sync_sources_create": "an address that is none of its kind, or a folder that the operator does not name",
+    "sessions_partial_update": "a body without any of its fields",
     "sessions_share_create": "a time that has passed",
 }
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
@@ -103,7 +104,7 @@ def configuration(ids: dict[str, list[Any]]) -> str:
         lines.append(f"dictionaries.{name}.values = {json.dumps(values)}")
         lines.append(f'parameters.{name} = {{ dictionary = "{name}", probability = 0.5 }}')
     for operation in REFUSED_BY_DATA:
-        expected = json.dumps(["2xx", "400", "401", "403", "404", "409", "415", "429"])
+        expected = json.dumps(["2xx", "400", "401", "403", "404", "409", "413", "415", "429"])
         lines.append(f'[[operations]]\ninclude-operation-id = "{operation}"')
         lines.append(f"checks.positive_data_acceptance.expected-statuses = {expected}")
     return "\n".join(lines) + "\n"

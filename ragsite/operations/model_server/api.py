@@ -21,7 +21,7 @@ from chat.api.streaming import JsonOrEvents, streamed
 from ragsite.accounts.auth import KeyHasScope
 from ragsite.accounts.credentials import credential_of_request
 from ragsite.core.api.fields import ListField, StrictSerializer, TextField, checked, read_body
-from ragsite.core.api.schema import EVENT_STREAM, event_stream
+from ragsite.core.api.schema import EVENT_STREAM, errors, event_stream
 from ragsite.core.api.user import asking_user
 from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError
@@ -189,7 +189,7 @@ class ModelServerTestApi(AsyncAPIView):
     @extend_schema(
         operation_id="model_server_test",
         request=ModelServerChangesSerializer,
-        responses=ProbeSerializer,
+        responses={200: ProbeSerializer, **errors(409)},
         tags=["models"],
     )
     async def post(self, request: Request) -> Response:
@@ -224,7 +224,7 @@ class ModelPullsApi(AsyncAPIView):
     @extend_schema(
         operation_id="model_server_pull",
         request=PullInputSerializer,
-        responses={(200, EVENT_STREAM): event_stream("ModelPull", PullEventSerializer)},
+        responses={(200, EVENT_STREAM): event_stream("ModelPull", PullEventSerializer), **errors(409)},
         tags=["models"],
     )
     async def post(self, request: Request) -> StreamingHttpResponse:
