@@ -16,21 +16,22 @@ BELIEVED_S = 40  # the site believes a list of models for a quarter of a minute
 
 
 @pytest.fixture
-def empty(site: Site) -> Iterator[Site]:
-    """The site, whose server has no model for now."""
+def empty(site: Site, admin_api: httpx.Client) -> Iterator[Site]:
+    """The site, whose server has no model for now, and which has noticed it."""
     before = dict(site.ollama.models)
     site.ollama.reset()
     site.ollama.models.clear()
+    assert wait_until(lambda: not admin_api.get("/api/status").json()["online"], within_s=BELIEVED_S)
     yield site
     site.ollama.models.clear()
     site.ollama.models.update(before)
+    assert wait_until(lambda: admin_api.get("/api/status").json()["online"], within_s=BELIEVED_S)
 
 
 def test_an_administrator_gets_a_model_and_an_answer_in_four_presses(
     open_page: Callable[..., Page], empty: Site, admin_api: httpx.Client
 ) -> None:
     add_document(admin_api, "loans", "loans.md", "# Loans\n\nUndergraduates may borrow ten books for four weeks.")
-    assert wait_until(lambda: not admin_api.get("/api/status").json()["online"], within_s=BELIEVED_S)
     page = open_page(DESKTOP)
     sign_in(page)
     page.get_by_role("link", name="Connect a model").click()
