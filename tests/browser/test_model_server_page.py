@@ -25,6 +25,8 @@ def empty(site: Site, admin_api: httpx.Client) -> Iterator[Site]:
     yield site
     site.ollama.models.clear()
     site.ollama.models.update(before)
+    chosen = admin_api.patch("/api/model-server", json={"chat_models": [], "fast_model": "", "embed_model": ""})
+    assert chosen.status_code == 200
     assert wait_until(lambda: admin_api.get("/api/status").json()["online"], within_s=BELIEVED_S)
 
 
