@@ -78,7 +78,10 @@ async def ask(
     """
     if len(text) > (limit := settings.RAG.limits.message_chars):
         raise TooLargeError(
-            worded("The message is too long; write at most {limit:,} characters.", limit=limit),
+            worded(
+                "The message is too long: write at most {limit:,} characters, or attach the text as a file.",
+                limit=limit,
+            ),
             code="message_too_large",
             fields={"message": [worded("At most {limit} characters.", limit=limit)]},
         )

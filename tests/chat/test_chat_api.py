@@ -109,7 +109,9 @@ async def test_too_long_message_is_413(api: Api, limits: Any) -> None:
     limits(message_chars=10)
     response = await api.ask("x" * 11)
     assert response.status_code == 413
-    assert response.json()["error"]["code"] == "message_too_large"
+    error = response.json()["error"]
+    assert error["code"] == "message_too_large"
+    assert "attach the text as a file" in error["message"]
 
 
 async def test_unknown_collection_is_404_and_somebody_elses_too(api: Api, other_api: Api) -> None:

@@ -273,7 +273,7 @@ describe("the composer", () => {
   test("says how much too long a question is", () => {
     const { composer, write } = made();
     write("x".repeat(22));
-    assert.equal(composer.counter.textContent, "2 characters too long");
+    assert.equal(composer.counter.textContent, "2 characters too long: attach the text as a file");
     assert.equal(composer.button.disabled, true);
   });
   for (const [name, kept, options, settings] of [

@@ -70,7 +70,7 @@ export class QuestionBox {
   showButton() {
     const left = this.limit - this.input.value.length;
     this.counter.hidden = left > 500;
-    this.counter.textContent = left >= 0 ? ngettext("{count} character left", "{count} characters left", left) : ngettext("{count} character too long", "{count} characters too long", -left);
+    this.counter.textContent = left >= 0 ? ngettext("{count} character left", "{count} characters left", left) : ngettext("{count} character too long: attach the text as a file", "{count} characters too long: attach the text as a file", -left);
     this.counter.classList.toggle("is-over", left < 0);
     this.button.disabled = !this.busy && !this.canSend();
     this.button.setAttribute("aria-label", this.busy ? gettext("Stop the answer") : gettext("Send the question"));
