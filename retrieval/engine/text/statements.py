@@ -1,8 +1,8 @@
 """What a text states: its sentences, list items, table rows and pieces of code, each with its place and its heading.
 
 The text may be a piece of any file, or an answer: a page's lines are indented, a table lacks its head, a dash stands
-below a sentence. So it is read line by line (`retrieval.knowledge.ingest.markdown` reads whole Markdown files). A
-heading says nothing by itself, and a row without its header says nothing either: headings are left out, and the row
+below a sentence. So it is read line by line (`retrieval.knowledge.ingest.markup.markdown` reads whole Markdown files).
+A heading says nothing by itself, and a row without its header says nothing either: headings are left out, and the row
 `| Undergraduates | 12 |` under `| Borrower | Items |` becomes "Borrower: Undergraduates; Items: 12". Spreadsheets and
 CSV files are read, searched and cited in this form, and shown as the table that they are.
 

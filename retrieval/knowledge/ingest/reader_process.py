@@ -11,7 +11,8 @@ import langchain_text_splitters  # noqa: F401
 from PIL import Image
 
 from retrieval.engine.text.analysis import chinese_variant, warm_up
-from retrieval.knowledge.ingest import pdf_page, reading  # noqa: F401
+from retrieval.knowledge.ingest import reading  # noqa: F401
+from retrieval.knowledge.ingest.pdf import page  # noqa: F401
 
 warm_up()
 chinese_variant("圖書館")

@@ -20,20 +20,20 @@ from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.text.sentences import split_sentences
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument
 from retrieval.knowledge.ingest.chunking import Chunker, ChunkSize, ReadDocument, document_parts
-from retrieval.knowledge.ingest.delimited import parse_csv
-from retrieval.knowledge.ingest.epub import parse_epub
-from retrieval.knowledge.ingest.html import parse_html
+from retrieval.knowledge.ingest.images.pictures import parse_picture
 from retrieval.knowledge.ingest.mail import MailReader
-from retrieval.knowledge.ingest.markdown import parse_markdown
-from retrieval.knowledge.ingest.odf_text import parse_odt
-from retrieval.knowledge.ingest.pdf import parse_pdf
-from retrieval.knowledge.ingest.pictures import parse_picture
-from retrieval.knowledge.ingest.rtf import parse_rtf
+from retrieval.knowledge.ingest.markup.epub import parse_epub
+from retrieval.knowledge.ingest.markup.html import parse_html
+from retrieval.knowledge.ingest.markup.markdown import parse_markdown
+from retrieval.knowledge.ingest.pdf.document import parse_pdf
+from retrieval.knowledge.ingest.sheets.delimited import parse_csv
+from retrieval.knowledge.ingest.sheets.spreadsheet import parse_ods, parse_xlsx
 from retrieval.knowledge.ingest.slides import parse_pptx
 from retrieval.knowledge.ingest.sniff import PICTURES, FileKind, check_content
-from retrieval.knowledge.ingest.spreadsheet import parse_ods, parse_xlsx
 from retrieval.knowledge.ingest.text import parse_text
-from retrieval.knowledge.ingest.word import parse_docx
+from retrieval.knowledge.ingest.word_processing.odf_text import parse_odt
+from retrieval.knowledge.ingest.word_processing.rtf import parse_rtf
+from retrieval.knowledge.ingest.word_processing.word import parse_docx
 
 TEXT_PARSERS: dict[FileKind, Callable[[bytes], ParsedDocument]] = {
     "text": parse_text,

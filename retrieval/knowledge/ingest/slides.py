@@ -17,7 +17,7 @@ from pptx.enum.shapes import MSO_SHAPE_TYPE, PP_PLACEHOLDER
 
 from ragsite.core.messages import Sentence
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title, table_block
-from retrieval.knowledge.ingest.charts import chart_table
+from retrieval.knowledge.ingest.sheets.charts import chart_table
 from retrieval.knowledge.ingest.tables import SpannedCell, grid_of, tables_of
 from retrieval.knowledge.ingest.text import MAX_HEADING_CHARS
 from retrieval.knowledge.ingest.unread import bounded, charts, drawings, on_slide, pictures, unread

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ragsite.core.errors import NotFoundError, UnavailableError
 from ragsite.core.messages import worded
-from retrieval.knowledge.ingest.pdf_page import page_picture
-from retrieval.knowledge.ingest.pictures import picture_page
+from retrieval.knowledge.ingest.images.pictures import picture_page
+from retrieval.knowledge.ingest.pdf.page import page_picture
 from retrieval.knowledge.ingest.reader import Bounds, in_fork
 from retrieval.knowledge.ingest.sniff import MEDIA_TYPES, PICTURES
 from retrieval.models import Document

@@ -11,7 +11,7 @@ from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.text.quoting import neutralise
 from retrieval.engine.text.sentences import split_sentences
 from retrieval.engine.text.statements import blocks_of, headed_statements_of
-from retrieval.knowledge.ingest.markdown import document_blocks, parse_markdown
+from retrieval.knowledge.ingest.markup.markdown import document_blocks, parse_markdown
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, Table, table_block
 from retrieval.knowledge.ingest.chunking import Chunker, TextChunk, document_parts
-from retrieval.knowledge.ingest.markdown import parse_markdown
+from retrieval.knowledge.ingest.markup.markdown import parse_markdown
 
 LIMIT, OVERLAP = 60, 12
 

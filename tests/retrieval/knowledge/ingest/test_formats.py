@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from retrieval.knowledge.ingest.blocks import ParsedDocument
-from retrieval.knowledge.ingest.delimited import parse_csv
-from retrieval.knowledge.ingest.html import parse_html
-from retrieval.knowledge.ingest.markdown import parse_markdown
+from retrieval.knowledge.ingest.markup.html import parse_html
+from retrieval.knowledge.ingest.markup.markdown import parse_markdown
 from retrieval.knowledge.ingest.reading import parse_file
+from retrieval.knowledge.ingest.sheets.delimited import parse_csv
 from retrieval.knowledge.ingest.sniff import kind_by_name
 from retrieval.knowledge.ingest.text import parse_text
 from tests.retrieval.knowledge.ingest.files import docx_bytes, docx_of, pdf_bytes

@@ -15,10 +15,10 @@ from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title
-from retrieval.knowledge.ingest.html import read_html, tree_of
+from retrieval.knowledge.ingest.markup.html import read_html, tree_of
 from retrieval.knowledge.ingest.sniff import damaged
 from retrieval.knowledge.ingest.text import readable_text
-from retrieval.knowledge.ingest.word_styles import PARSER
+from retrieval.knowledge.ingest.word_processing.word_styles import PARSER
 
 CONTAINER, ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 PAGES = ("application/xhtml+xml", "text/html", "image/svg+xml")

@@ -9,9 +9,10 @@ from unittest.mock import patch
 import pytest
 
 from retrieval.engine.errors import DocumentUnreadableError
-from retrieval.knowledge.ingest import ocr, pdf
 from retrieval.knowledge.ingest.blocks import ParsedDocument
 from retrieval.knowledge.ingest.chunking import boxes_between
+from retrieval.knowledge.ingest.images import ocr
+from retrieval.knowledge.ingest.pdf import document
 from tests.retrieval.knowledge.ingest.files import drawn_pdf, drawn_table, drawn_text
 from tests.retrieval.read_documents import read
 
@@ -27,7 +28,7 @@ WITH_SCAN = "/Resources << /Font << /F1 3 0 R >> /XObject << /I 5 0 R >> >>"
 def parsed(tmp_path: Path, data: bytes) -> ParsedDocument:
     path = tmp_path / "a.pdf"
     path.write_bytes(data)
-    return pdf.parse_pdf(path)
+    return document.parse_pdf(path)
 
 
 def lines_of(tmp_path: Path, data: bytes) -> list[str]:
@@ -266,5 +267,5 @@ def test_a_document_without_pages_says_so(tmp_path: Path) -> None:
 
 
 def test_too_many_pages_are_refused(tmp_path: Path) -> None:
-    with patch.multiple(pdf, MAX_PAGES=2), pytest.raises(DocumentUnreadableError, match="more than 2 pages"):
+    with patch.multiple(document, MAX_PAGES=2), pytest.raises(DocumentUnreadableError, match="more than 2 pages"):
         parsed(tmp_path, drawn_pdf(SEEN, SEEN, SEEN))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.knowledge.ingest.html import parse_html
+from retrieval.knowledge.ingest.markup.html import parse_html
 
 
 def texts(page: str) -> list[str]:

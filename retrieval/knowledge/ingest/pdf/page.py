@@ -1,6 +1,6 @@
 """One page of a PDF as a picture.
 
-As `pdf`, it runs in a process of its own (`reader`): pdfium parses strangers' files and is not thread-safe.
+As `document`, it runs in a process of its own (`reader`): pdfium parses strangers' files and is not thread-safe.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 import pypdfium2
 
 from retrieval.engine.errors import DocumentUnreadableError
-from retrieval.knowledge.ingest.pdf import BROKEN
+from retrieval.knowledge.ingest.pdf.document import BROKEN
 
 MAX_PIXELS = 16_000_000  # of a picture: pages may be metres long
 COMPRESSION = 3  # of PNG, 1–9: more costs three times as long for a tenth of the bytes

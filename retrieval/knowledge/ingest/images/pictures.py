@@ -15,7 +15,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from ragsite.core.messages import worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest.blocks import Block, PageLines, ParsedDocument
-from retrieval.knowledge.ingest.ocr import TIMEOUT_S, OcrTimeoutError, ocr_languages, recognised
+from retrieval.knowledge.ingest.images.ocr import TIMEOUT_S, OcrTimeoutError, ocr_languages, recognised
 from retrieval.knowledge.ingest.unread import bounded, on_page, pictures, scanned_pages, unread
 
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")

@@ -8,7 +8,7 @@ import pytest
 
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest.blocks import ParsedDocument
-from retrieval.knowledge.ingest.word import parse_docx
+from retrieval.knowledge.ingest.word_processing.word import parse_docx
 from tests.retrieval.knowledge.ingest.files import word_bytes, zip_bytes
 
 

@@ -1,7 +1,7 @@
 """The lines of a PDF's page as pdfium gives them: their characters and words with their places, and their type.
 
 What a viewer does not show is left out: text beyond the page's edge, invisible or in the colour of its background
-(`pdf_drawings` tells which); invisible text over a picture stays, as it is what was read in a scan.
+(`drawings` tells which); invisible text over a picture stays, as it is what was read in a scan.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pypdfium2.raw as pdfium_c
 
 from ragsite.core.text import strip_for_reading
 from retrieval.knowledge.ingest.blocks import GRID, Box, Word, around, on_one_line
-from retrieval.knowledge.ingest.pdf_drawings import Drawings, Rect, turned
+from retrieval.knowledge.ingest.pdf.drawings import Drawings, Rect, turned
 
 MAX_FONT_NAME = 200  # bytes
 TOUCHING = 0.25  # of a line's height: characters of one word lie nearer to each other

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lxml import etree
 
 from retrieval.knowledge.ingest.numbering import word_number
-from retrieval.knowledge.ingest.word_styles import Styles, tag, value_of
+from retrieval.knowledge.ingest.word_processing.word_styles import Styles, tag, value_of
 
 MAX_LEVELS = 9
 BULLET = "-"

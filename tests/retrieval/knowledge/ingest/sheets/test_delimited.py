@@ -8,8 +8,8 @@ import pytest
 
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.engine.text.statements import cells_of
-from retrieval.knowledge.ingest import delimited
-from retrieval.knowledge.ingest.delimited import parse_csv
+from retrieval.knowledge.ingest.sheets import delimited
+from retrieval.knowledge.ingest.sheets.delimited import parse_csv
 
 
 def lines(text: str, encoding: str = "utf-8") -> list[str]:

@@ -17,10 +17,10 @@ from openpyxl.styles import Font, PatternFill
 
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.engine.text.quoting import estimate_tokens
-from retrieval.knowledge.ingest import spreadsheet
 from retrieval.knowledge.ingest.blocks import ParsedDocument
 from retrieval.knowledge.ingest.chunking import Chunker
 from retrieval.knowledge.ingest.reading import parse_file
+from retrieval.knowledge.ingest.sheets import spreadsheet
 from retrieval.knowledge.ingest.sniff import kind_by_name
 from tests.retrieval.knowledge.ingest.files import replaced, xlsx_bytes, zip_bytes, zip_entries
 

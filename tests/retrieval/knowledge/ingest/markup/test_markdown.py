@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from retrieval.knowledge.ingest.blocks import ParsedDocument
-from retrieval.knowledge.ingest.markdown import as_seen, parse_markdown
+from retrieval.knowledge.ingest.markup.markdown import as_seen, parse_markdown
 
 
 def read(text: str) -> ParsedDocument:

@@ -23,8 +23,8 @@ from openpyxl.utils.cell import coordinate_to_tuple, range_boundaries
 from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, table_block
-from retrieval.knowledge.ingest.charts import chart_table
-from retrieval.knowledge.ingest.number_formats import shown_date, shown_duration, shown_number, shown_text
+from retrieval.knowledge.ingest.sheets.charts import chart_table
+from retrieval.knowledge.ingest.sheets.number_formats import shown_date, shown_duration, shown_number, shown_text
 from retrieval.knowledge.ingest.tables import Row, tables_of
 from retrieval.knowledge.ingest.unread import bounded, formulas, in_sheet, pictures, unread
 

@@ -17,10 +17,10 @@ from lxml import html as lxml_html
 from ragsite.core.messages import Sentence
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import ParsedDocument, first_title
-from retrieval.knowledge.ingest.html import Mark, read_html
+from retrieval.knowledge.ingest.markup.html import Mark, read_html
 from retrieval.knowledge.ingest.numbering import alphabetic, roman
 from retrieval.knowledge.ingest.sniff import damaged
-from retrieval.knowledge.ingest.word_styles import PARSER
+from retrieval.knowledge.ingest.word_processing.word_styles import PARSER
 
 ODF = "urn:oasis:names:tc:opendocument:xmlns:"
 TEXT, TABLE, STYLE, DRAW = (f"{{{ODF}{name}:1.0}}" for name in ("text", "table", "style", "drawing"))

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from retrieval.knowledge.ingest.pdf_drawings import SNAP, Border, Drawings, Rect
-from retrieval.knowledge.ingest.pdf_text import Piece, Run, TextLine, joined, space_between
+from retrieval.knowledge.ingest.pdf.drawings import SNAP, Border, Drawings, Rect
+from retrieval.knowledge.ingest.pdf.text import Piece, Run, TextLine, joined, space_between
 
 CLOSED = 0.7  # of a cell's side: what is drawn of it parts two cells
 MAX_BORDERS = 1_500  # of a page: what has more is a drawing

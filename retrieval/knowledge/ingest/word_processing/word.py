@@ -20,10 +20,10 @@ from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import ParsedDocument, first_title
-from retrieval.knowledge.ingest.html import HEADINGS, Mark, read_html, tree_of
+from retrieval.knowledge.ingest.markup.html import HEADINGS, Mark, read_html, tree_of
 from retrieval.knowledge.ingest.text import MAX_HEADING_CHARS, heading_level
-from retrieval.knowledge.ingest.word_numbering import MAX_LEVELS, Labels
-from retrieval.knowledge.ingest.word_styles import PARSER, Styles, is_on, tag
+from retrieval.knowledge.ingest.word_processing.word_numbering import MAX_LEVELS, Labels
+from retrieval.knowledge.ingest.word_processing.word_styles import PARSER, Styles, is_on, tag
 
 DOCUMENT = "word/document.xml"
 PARTS = (".xml", ".rels")  # pictures are not looked at

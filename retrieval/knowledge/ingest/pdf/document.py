@@ -33,11 +33,11 @@ from retrieval.knowledge.ingest.blocks import (
     lines_of,
     table_block,
 )
-from retrieval.knowledge.ingest.ocr import RecognisedPage, ocr_languages, recognised_pages
-from retrieval.knowledge.ingest.pdf_drawings import Drawings, page_drawings
-from retrieval.knowledge.ingest.pdf_fields import TICKS, PageAnnotations, page_annotations, place_on_page, with_stamps
-from retrieval.knowledge.ingest.pdf_tables import Columns, PageTable, page_layout
-from retrieval.knowledge.ingest.pdf_text import PageText, Run, TextLine, joined, space_between, width_of
+from retrieval.knowledge.ingest.images.ocr import RecognisedPage, ocr_languages, recognised_pages
+from retrieval.knowledge.ingest.pdf.drawings import Drawings, page_drawings
+from retrieval.knowledge.ingest.pdf.fields import TICKS, PageAnnotations, page_annotations, place_on_page, with_stamps
+from retrieval.knowledge.ingest.pdf.tables import Columns, PageTable, page_layout
+from retrieval.knowledge.ingest.pdf.text import PageText, Run, TextLine, joined, space_between, width_of
 from retrieval.knowledge.ingest.tables import Row, tables_of
 from retrieval.knowledge.ingest.text import heading_level
 from retrieval.knowledge.ingest.unread import attachments, bounded, on_page, pictures, scanned_pages, unread

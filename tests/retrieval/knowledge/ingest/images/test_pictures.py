@@ -12,9 +12,9 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from retrieval.engine.errors import DocumentUnreadableError
-from retrieval.knowledge.ingest import ocr
 from retrieval.knowledge.ingest.blocks import ParsedDocument
-from retrieval.knowledge.ingest.pictures import NO_OCR, picture_page
+from retrieval.knowledge.ingest.images import ocr
+from retrieval.knowledge.ingest.images.pictures import NO_OCR, picture_page
 from retrieval.knowledge.ingest.reading import parse_file
 from retrieval.knowledge.ingest.sniff import kind_by_name
 

@@ -21,10 +21,10 @@ from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.engine.text.statements import NAME_END
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import Block, BlockKind, ParsedDocument, Table, first_title, table_block
+from retrieval.knowledge.ingest.markup.visibility import Look, Visibility, is_hidden, look_of
 from retrieval.knowledge.ingest.numbering import alphabetic, roman
 from retrieval.knowledge.ingest.tables import CAPTION_JOIN, Row, SpannedCell, grid_of, tables_of
 from retrieval.knowledge.ingest.text import readable_text
-from retrieval.knowledge.ingest.visibility import Look, Visibility, is_hidden, look_of
 
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _SPACES = re.compile(r"[ \t\n\r\f\u00a0]+")
