@@ -16,7 +16,7 @@ from chat.feedback import get_feedback
 from chat.models import Message, Session
 from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.text import clean_line, clean_text
-from retrieval.engine.text.analysis import to_simplified
+from retrieval.engine.text.languages import to_simplified
 from retrieval.engine.values import Clarification, HistoryMessage, OpenClarification
 from retrieval.knowledge.selectors import attached_collections, attached_documents
 from retrieval.models import Document

@@ -38,7 +38,7 @@ from retrieval.engine.search.preferring import search_preferring
 from retrieval.engine.steps.retrieve import search_documents
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.text import analysis
-from retrieval.engine.text.analysis import Language
+from retrieval.engine.text.phrases import Language
 from retrieval.engine.trace import Trace
 from retrieval.engine.workflows import NAMES, get_workflow
 from retrieval.knowledge.index_sync.write_lease import write_lease

@@ -123,7 +123,7 @@ def first_passage(answer: Answer) -> str:
 
 def states(text: str, fact: str) -> bool:
     """Whichever script it is written in, marked or not; a number as a whole one, and not as part of another."""
-    from retrieval.engine.text.analysis import to_simplified
+    from retrieval.engine.text.languages import to_simplified
 
     plain = text.replace("**", "").replace("\\", "")
     said, wanted = (" ".join(to_simplified(one).split()) for one in (plain, fact))

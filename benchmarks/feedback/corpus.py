@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.support.labelled_sets import Bm25
 from feedback.ranking.same_question import Wording, wording
 from retrieval.engine.search import hybrid
-from retrieval.engine.search.hybrid import best_first, zscore_sum
+from retrieval.engine.search.fusion import best_first, zscore_sum
 from retrieval.engine.text.analysis import query_terms
 from retrieval.engine.values import Scores, TailHit
 

@@ -166,7 +166,7 @@ async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, 
     from asgiref.sync import sync_to_async
 
     from feedback.rounds.live import LiveBoosts
-    from retrieval.engine.search.hybrid import put_boosts
+    from retrieval.engine.search.boosting import put_boosts
     from retrieval.engine.values import Boosts
     from retrieval.knowledge.selectors import DatabaseChunkStore, scope_for_all
 

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.feedback.corpus import TOP, Asked, Corpus, Vector
 from feedback.ranking.snapshot import Snapshot
 from feedback.ranking.votes import Vote
-from retrieval.engine.search.hybrid import rank_with_boosts
+from retrieval.engine.search.boosting import rank_with_boosts
 from retrieval.engine.values import Boost, Boosts, TailHit
 
 Ranker = Callable[[Asked], list[int]]  # slots, best first

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.support.labelled_sets import LabelledSet, ranked
 from retrieval.engine.ports import SearchRequest, SearchResult
-from retrieval.engine.search.hybrid import best_first, rrf_scores
+from retrieval.engine.search.fusion import best_first, rrf_scores
 from retrieval.engine.text.analysis import query_terms
 from retrieval.engine.values import ScoredChunk, Scores, SearchScope
 

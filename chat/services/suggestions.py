@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef
 from chat.feedback import get_feedback
 from chat.models import AnswerReview, Message, Source
 from ragsite.core.localized import translate
-from retrieval.engine.text.analysis import detect_language
+from retrieval.engine.text.languages import detect_language
 from retrieval.engine.values import HEADING_JOIN
 from retrieval.knowledge.selectors import default_documents, own_documents
 from retrieval.knowledge.services.samples import sample_questions

@@ -19,7 +19,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.engine.text.analysis import query_terms, to_simplified
+from retrieval.engine.text.analysis import query_terms
+from retrieval.engine.text.languages import to_simplified
 
 Floats = NDArray[np.float32]
 SAME_COSINE = 0.88

@@ -27,7 +27,7 @@ from ragsite.runtime import milvus_lite
 from retrieval.compose import Engine, with_engine
 from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.ports import SearchRequest
-from retrieval.engine.search.hybrid import NO_BOOST, Hit, rank_with_boosts
+from retrieval.engine.search.boosting import NO_BOOST, Hit, rank_with_boosts
 from retrieval.engine.values import Query, ScoredChunk, SearchScope, TailHit
 from retrieval.knowledge.selectors import collection_ref, scope_for, scope_of_earlier
 

@@ -18,7 +18,7 @@ from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime import milvus_lite
 from retrieval.engine.ports import Models
 from retrieval.engine.search.milvus.index import MilvusIndex
-from retrieval.engine.text.analysis import detect_language
+from retrieval.engine.text.languages import detect_language
 from retrieval.engine.values import CollectionRef, SearchScope, StoredChunk, Vocabulary
 from retrieval.evaluation.dataset import Dataset, LabelledDocument
 from retrieval.knowledge.index_sync.rows import embedding_text, index_rows

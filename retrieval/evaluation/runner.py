@@ -28,7 +28,7 @@ from retrieval.engine.steps.judge import rerank
 from retrieval.engine.steps.query import hyde, rewrite
 from retrieval.engine.steps.retrieve import breadth, dedupe, search_documents
 from retrieval.engine.steps.step import Deps
-from retrieval.engine.text.analysis import answer_language
+from retrieval.engine.text.phrases import answer_language
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Query, Question, ScoredChunk
 from retrieval.engine.workflows import DEFAULT_WORKFLOW, get_workflow

@@ -18,7 +18,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db.backends.ddl_references import Statement
 from django.db.models.lookups import IContains, IRegex
 
-from retrieval.engine.text.analysis import converted
+from retrieval.engine.text.languages import converted
 
 
 class IContainsHan(IContains):

@@ -18,7 +18,7 @@ from ragsite.core.errors import UnavailableError
 from ragsite.core.messages import worded
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import Models
-from retrieval.engine.search.hybrid import rrf_scores
+from retrieval.engine.search.fusion import rrf_scores
 from retrieval.engine.steps import memory as memory_step
 from retrieval.engine.text.analysis import held_share, term_weights
 from retrieval.engine.values import EmbeddingSpace, Exchange, Recall, RememberedFact

@@ -21,7 +21,7 @@ from ragsite.core.messages import worded
 from ragsite.core.text import encodable, strip_invisible
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import Vectors
-from retrieval.engine.text.analysis import to_simplified
+from retrieval.engine.text.languages import to_simplified
 from retrieval.engine.values import EmbeddingSpace
 
 # Other files give other vectors: then this space needs another name.

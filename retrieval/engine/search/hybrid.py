@@ -8,19 +8,12 @@ the list had room left (no term matches); otherwise, and for vectors, it gets th
 
 Source: seed 003, §2.1 (window topK×30, ×50 for short queries; match filter; 0.2·dense + 1.0·BM25) and §2.4 (RRF). The
 default formula sums z-scores instead, which labelled questions show to be better (docs/evaluation.md).
-
-Then users' ratings: a hit's normalised score, times the multiplier of its boost. What ratings lift from the tail has no
-text yet; it is read here, inside the asking user's scope, so that a boost never shows what permission hides. What was
-not found at all can't be lifted, and a multiplier has bounds: ratings move what fits the question, they pin nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
-import re
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,25 +21,18 @@ from typing import Any
 import numpy as np
 
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import Legs, SearchSettings
-from ragsite.core.text import CONTROL, strip_invisible
-from retrieval.engine.errors import (
-    EmbeddingUnavailableError,
-    IndexUnavailableError,
-    InvalidQueryError,
-    SpaceMissingError,
-)
+from ragsite.core.rag_settings import SearchSettings
+from retrieval.engine.errors import EmbeddingUnavailableError, IndexUnavailableError, SpaceMissingError
 from retrieval.engine.ports import ChunkStore, LegHit, Models, SearchRequest, SearchResult, TermStore, Vectors
 from retrieval.engine.search.completeness import IndexCompleteness
+from retrieval.engine.search.fusion import best_first, lower_repeats, rrf_scores, zscore_sum
 from retrieval.engine.search.milvus.index import MilvusIndex
-from retrieval.engine.text.analysis import HAN_CHARACTER, analyze, held_terms, search_terms
+from retrieval.engine.search.query_groups import MAX_QUERY_TERMS, QueryGroup, query_groups
+from retrieval.engine.text.analysis import analyze
 from retrieval.engine.values import (
-    Boost,
-    Boosts,
     CollectionRef,
     EmbeddingSpace,
     Level,
-    Query,
     ScoredChunk,
     Scores,
     SearchFilters,
@@ -55,167 +41,6 @@ from retrieval.engine.values import (
     TailHit,
 )
 
-# ------------------------------------------------------------------------------------------------ fusion
-RRF_K = 60  # rank fusion: 1 / (k + rank)
-
-Leg = Mapping[str, float]
-
-
-def rrf_scores(rankings: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Sum of 1 / (k + rank) over the lists that hold an id, rank from 1; in first-met order.
-
-    Source: Cormack, Clarke, Buettcher, SIGIR 2009; k = 60 is theirs.
-    """
-    scores: dict[str, float] = {}
-    for ranking in rankings:
-        for rank, chunk_id in enumerate(ranking, start=1):
-            scores[chunk_id] = scores.get(chunk_id, 0.0) + 1.0 / (RRF_K + rank)
-    return scores
-
-
-def best_first(scores: Leg) -> list[str]:
-    """Ids by score, highest first; ties keep the mapping's order."""
-    return sorted(scores, key=lambda chunk_id: -scores[chunk_id])
-
-
-def zscore_sum(dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_floor: float = 0.0) -> dict[str, float]:
-    """Both legs standardised (mean 0, deviation 1 over the candidates), then summed by weight, that of BM25 being 1.
-
-    A leg that found nothing at all, or was not asked, changes no score.
-    """
-    total = dict.fromkeys({**dense, **bm25}, 0.0)
-    for leg, weight, floor in ((dense, dense_weight, min(dense.values(), default=0.0)), (bm25, 1.0, bm25_floor)):
-        if leg:
-            values = [leg.get(chunk_id, floor) for chunk_id in total]
-            for chunk_id, value in zip(total, _zscores(values), strict=True):
-                total[chunk_id] += weight * value
-    return total
-
-
-def lower_repeats(scores: Leg, document_of: Mapping[str, str], *, penalty: float) -> dict[str, float]:
-    """Each chunk's score less `penalty` for every better one of its document, so that one long document does not fill
-    the first places."""
-    better: Counter[str] = Counter()
-    lowered = {}
-    for chunk_id in best_first(scores):
-        lowered[chunk_id] = scores[chunk_id] - penalty * better[document_of[chunk_id]]
-        better[document_of[chunk_id]] += 1
-    return lowered
-
-
-def _zscores(values: Sequence[float]) -> list[float]:
-    mean = sum(values) / len(values)
-    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
-    return [(value - mean) / deviation if deviation else 0.0 for value in values]
-
-
-# ------------------------------------------------------------------------------------------------ queries
-MAX_QUERY_CHARS = 4_000  # what is embedded and analysed of a query; embedding models read no more
-MAX_QUERY_TERMS = 96  # BM25's cost grows with every term
-WHOLE_WORD_WEIGHT = 3  # of a Chinese word, where one that it holds weighs 1: 加班 finds less than 加班费
-CHINESE_NUMBER_WEIGHT = 3  # of a year or an amount in a Chinese query: docs/evaluation.md has the figures
-_NOT_SEARCHED = re.compile(rf"[{CONTROL}\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True)
-class QueryGroup:
-    """Queries that ask for the same thing and are searched as one: the first weighs as much as all others together.
-
-    label: the first one's kind, in `ranks`. A part of a compound question is a group of its own.
-    """
-
-    label: str
-    queries: tuple[Query, ...]
-
-    @property
-    def terms(self) -> tuple[str, ...]:
-        """The distinct terms of the first query, in order."""
-        return _terms(self.queries[0])
-
-    @property
-    def text(self) -> str:
-        """The terms of all queries but imagined answers, each as often as its queries weigh.
-
-        BM25 adds up over a query's terms, so this text scores a chunk by the weighted sum of what the queries would
-        have scored it; Milvus Lite goes through each text of a call by itself, so one is several times cheaper.
-        """
-        weights: Counter[str] = Counter()
-        whole = self._whole_word_weight
-        for query, repeats in self._worded():
-            terms = _terms(query)
-            for term in terms:
-                weights[term] += repeats * whole * _number_weight(query, term)
-            for term in dict.fromkeys(held_terms(terms)):
-                weights[term] += repeats
-        return " ".join(term for term, count in weights.most_common(MAX_QUERY_TERMS) for _ in range(count))
-
-    @property
-    def text_weight(self) -> int:
-        """How often the text holds a term of every query: BM25's scores are this many times those of one query."""
-        return sum(repeats for _, repeats in self._worded()) * self._whole_word_weight or 1
-
-    @property
-    def _whole_word_weight(self) -> int:
-        """How often a word stands in the text for each of the shorter words that it holds."""
-        holds = any(held_terms(_terms(query)) for query, _ in self._worded())
-        return WHOLE_WORD_WEIGHT if holds else 1
-
-    def vector(self, vectors: Vectors) -> Vectors:
-        """The weighted mean of the queries' vectors, shape (1, dim); `vectors`: theirs, in order.
-
-        Source for imagined answers: Gao et al., ACL 2023 (HyDE), which takes the mean with the question as well.
-        """
-        others = len(self.queries) - 1
-        weights = [0.5, *[0.5 / others] * others] if others else [1.0]
-        return np.asarray(np.average(vectors, axis=0, weights=weights), dtype=np.float32)[np.newaxis]
-
-    def _worded(self) -> list[tuple[Query, int]]:
-        queries = [query for query in self.queries if not query.vector_only]
-        return [(query, max(1, len(queries) - 1) if at == 0 else 1) for at, query in enumerate(queries)]
-
-
-def query_groups(queries: Iterable[Query], legs: Legs = "joined") -> list[QueryGroup]:
-    """What asks for the same as the first query, then each part of the question; with legs "rrf" each query by itself.
-    Queries that say nothing, or the same again, are left out. Raises InvalidQueryError when none is left."""
-    texts = (replace(query, text=query_text(query.text)) for query in queries)
-    distinct = list({(query.text, query.vector_only): query for query in texts if query.text}.values())
-    if not distinct:
-        raise InvalidQueryError()
-    alone = [query for query in distinct if query.kind == "sub_query" or legs == "rrf"]
-    together = tuple(query for query in distinct if query not in alone)
-    groups = [QueryGroup(together[0].kind, together)] if together else []
-    counts: Counter[str] = Counter()
-    for query in alone:
-        counts[query.kind] += 1
-        number = counts[query.kind]
-        groups.append(QueryGroup(query.kind if number == 1 else f"{query.kind}{number}", (query,)))
-    return groups
-
-
-def query_text(text: str) -> str:
-    """The text as it is searched for: without invisible characters; control characters and runs of white space are one
-    space, the ends are cut."""
-    return " ".join(_NOT_SEARCHED.sub(" ", strip_invisible(text)).split())[:MAX_QUERY_CHARS]
-
-
-def term_shares(terms: Sequence[str], chunks: Iterable[StoredChunk]) -> dict[str, float]:
-    """By chunk, which share of the terms its title, heading and text hold, 0..1."""
-    term_set = set(terms)
-    return {
-        chunk.chunk_id: len(term_set & set(analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}"))) / len(term_set)
-        for chunk in chunks
-    }
-
-
-def _terms(query: Query) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(search_terms(query.text)))[:MAX_QUERY_TERMS]
-
-
-def _number_weight(query: Query, term: str) -> int:
-    return CHINESE_NUMBER_WEIGHT if term[:1].isdigit() and HAN_CHARACTER.search(query.text) else 1
-
-
-# ------------------------------------------------------------------------------------------------ search
 HIERARCHICAL_DOCUMENTS = 10  # documents that hierarchical search looks into
 WINDOW_MULTIPLIER = 30  # candidates per leg: top_k times this
 SHORT_WINDOW_MULTIPLIER = 50  # the same for short queries
@@ -567,52 +392,10 @@ def _joined(results: Sequence[_Found]) -> _Found:
     return joined
 
 
-# ------------------------------------------------------------------------------------------------ boosting
-BOOST_TIMEOUT_S = 2.0  # waiting for what ratings say
-
-LOWEST_SCORE = 0.26  # of the last of a hundred hits; the first has 1. Why: `rank_with_boosts`
-NO_BOOST = Boost()
-MOST_READ = 2  # times as many as the candidates: the best ranked whose texts are read, since some may have been deleted
-Hit = ScoredChunk | TailHit
-
-
-async def put_boosts(
-    result: SearchResult, boosts: Boosts, *, store: ChunkStore, scope: SearchScope
-) -> tuple[tuple[ScoredChunk, ...], list[str]]:
-    """The result's candidates, as many as before where enough is left, in the order that the boosts give them; and the
-    ids of those that came up from the tail."""
-    count, chunks = len(result.candidates), {hit.chunk_id: hit.chunk for hit in result.candidates}
-    ranked = [
-        hit
-        for hit in rank_with_boosts((*result.candidates, *result.tail_hits), boosts)
-        if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide
-    ]
-    raised = [hit.chunk_id for hit in ranked[: MOST_READ * count] if hit.chunk_id not in chunks]
-    read = await store.fetch(raised, scope=scope) if raised and boosts.by_chunk else {}  # not what is deleted or hidden
-    texts = {**read, **chunks}
-    shown = [hit for hit in ranked if hit.chunk_id in texts][:count]
-    candidates = (ScoredChunk(chunk=texts[hit.chunk_id], scores=hit.scores, ranks=hit.ranks) for hit in shown)
-    return tuple(candidates), [hit.chunk_id for hit in shown if hit.chunk_id in read]
-
-
-def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit] = ()) -> list[Hit]:
-    """Best first, with the scores `standing`, `boost` and `final`; ties keep their order. `pool`: what scores are
-    normalised among, by default `hits`: fused scores can't be multiplied as they are, sums of z-scores are below 0.
-
-    A hit's score is lowest^(1 − n) × multiplier, with n its normalised score and `lowest` the last hit's score. Why a
-    power: on labelled sets the log-odds that a passage answers rise evenly with its fused score, by about 8 from the
-    last to the first of a hundred hits, and by less the fewer there are. One vote of raters who are wrong one time in
-    five adds ln 4 to the log-odds, and three such votes reach a multiplier's bound of 2. Votes and search are then
-    weighed in the same unit if lowest = 2^(−8 / (3·ln 4)) = 0.26.
-    """
-    fused = [hit.scores.fused or 0.0 for hit in pool or hits]
-    low = min(fused, default=0.0)
-    width = (max(fused, default=0.0) - low) or 1.0
-    lowest = LOWEST_SCORE ** (math.log(max(len(fused), 1)) / math.log(100.0))
-    ranked = list[Hit]()
-    for hit in hits:
-        boost = boosts.by_chunk.get(hit.chunk_id, NO_BOOST).multiplier
-        standing = ((hit.scores.fused or 0.0) - low) / width
-        scores = replace(hit.scores, standing=standing, boost=boost, final=lowest ** (1.0 - standing) * boost)
-        ranked.append(replace(hit, scores=scores))
-    return sorted(ranked, key=lambda hit: -(hit.scores.final or 0.0))
+def term_shares(terms: Sequence[str], chunks: Iterable[StoredChunk]) -> dict[str, float]:
+    """By chunk, which share of the terms its title, heading and text hold, 0..1."""
+    term_set = set(terms)
+    return {
+        chunk.chunk_id: len(term_set & set(analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}"))) / len(term_set)
+        for chunk in chunks
+    }

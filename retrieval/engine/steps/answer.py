@@ -27,8 +27,8 @@ from retrieval.engine.steps.writing import (
     author_of,
     write_by_model,
 )
-from retrieval.engine.text.analysis import Language, in_script, phrase
 from retrieval.engine.text.markers import cited_markers
+from retrieval.engine.text.phrases import Language, in_script, phrase
 from retrieval.engine.text.quoting import one_line, quote_history, quote_source
 from retrieval.engine.trace import HeldBackTrace, degrade, note, reason_text, skip
 from retrieval.engine.values import (

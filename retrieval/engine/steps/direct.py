@@ -18,7 +18,9 @@ from retrieval.engine.steps.query import route
 from retrieval.engine.steps.retrieve import search_documents
 from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.steps.writing import AnswerWriter, author_of, write_by_model
-from retrieval.engine.text.analysis import HAN_CHARACTER, phrase, search_terms
+from retrieval.engine.text.analysis import search_terms
+from retrieval.engine.text.languages import HAN_CHARACTER
+from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import one_line, quote_history
 from retrieval.engine.trace import degrade, note, reason_text
 from retrieval.engine.values import Answer, Query, Question, RememberedFact, Source

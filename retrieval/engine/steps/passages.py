@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from retrieval.engine.steps.retrieve import seam
 from retrieval.engine.steps.step import Deps
-from retrieval.engine.text.analysis import Language, analyze, in_script_of, term_weights
+from retrieval.engine.text.analysis import analyze, term_weights
 from retrieval.engine.text.excerpts import (
     Passage,
     begins_inside_table,
@@ -22,6 +22,7 @@ from retrieval.engine.text.excerpts import (
     is_inside_table,
     quoted,
 )
+from retrieval.engine.text.phrases import Language, in_script_of
 from retrieval.engine.text.statements import headed_statements_of
 from retrieval.engine.values import (
     HEADING_JOIN,

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.providers.chat import exactly, limited, shaped
 from retrieval.engine.steps.step import Deps, step
-from retrieval.engine.text.analysis import to_simplified
+from retrieval.engine.text.languages import to_simplified
 from retrieval.engine.text.named_values import named_values
 from retrieval.engine.text.quoting import one_line, quote_history
 from retrieval.engine.trace import note, skip

@@ -30,7 +30,7 @@ from retrieval.engine.errors import WebSearchError, explained
 from retrieval.engine.ports import BoostSource, SearchRequest, SearchResult, WebResult
 from retrieval.engine.providers import web_search as engine
 from retrieval.engine.providers.chat import limited
-from retrieval.engine.search.hybrid import BOOST_TIMEOUT_S, put_boosts
+from retrieval.engine.search.boosting import BOOST_TIMEOUT_S, put_boosts
 from retrieval.engine.search.preferring import search_preferring
 from retrieval.engine.steps.step import Deps, step, try_call
 from retrieval.engine.text.analysis import held_share, query_terms, term_weights, terms_of

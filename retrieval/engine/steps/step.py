@@ -44,7 +44,7 @@ from retrieval.engine.ports import (
 from retrieval.engine.prompting import PromptLibrary
 from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.search.cached import CachedSearcher
-from retrieval.engine.text.analysis import Language
+from retrieval.engine.text.phrases import Language
 from retrieval.engine.trace import StepName, Trace, degrade, path_text
 
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from retrieval.engine.steps.grounding.alignment import Aligner
 from retrieval.engine.steps.grounding.citation_stream import CitedStream
 from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.steps.step import Deps
-from retrieval.engine.text.analysis import ScriptKeeper
 from retrieval.engine.text.fences import Unwrapper
+from retrieval.engine.text.phrases import ScriptKeeper
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.trace import reason_text
 from retrieval.engine.values import Source

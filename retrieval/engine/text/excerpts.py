@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import PurePosixPath
 
-from retrieval.engine.text.analysis import HAN_CHARACTER
+from retrieval.engine.text.languages import HAN_CHARACTER
 from retrieval.engine.text.statements import (
     CELL_END,
     HEAD_END,

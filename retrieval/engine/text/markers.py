@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from retrieval.engine.text.analysis import HAN, HANGUL, KANA
+from retrieval.engine.text.languages import HAN, HANGUL, KANA
 
 BRACKET = r"[\[【]\s*+\d{1,3}(?:\s*+[,，、;；]\s*+\d{1,3})*+\s*+[\]】]"
 # Around what `MarkerReader` found: a marker; code and maths within a line.

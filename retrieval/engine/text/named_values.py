@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from retrieval.engine.text.analysis import Word, detect_language, words_of
+from retrieval.engine.text.analysis import Word, words_of
+from retrieval.engine.text.languages import detect_language
 from retrieval.engine.values import Vocabulary
 
 MAX_VALUES = 5_000  # of a vocabulary that are looked up

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import cn2an
 
-from retrieval.engine.text.analysis import to_simplified
+from retrieval.engine.text.languages import to_simplified
 
 NUMBERS_READ_CHARS = 20_000  # of a text that are read
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")

@@ -19,7 +19,8 @@ from itertools import pairwise
 
 import sentencex
 
-from retrieval.engine.text.analysis import ENGLISH, HAN, KANA, SAMPLE_CHARS, UNKNOWN, detect_language
+from retrieval.engine.text.analysis import ENGLISH
+from retrieval.engine.text.languages import HAN, KANA, SAMPLE_CHARS, UNKNOWN, detect_language
 
 EAST_ASIAN_STOPS = "。！？；｡"
 STOPS = ".!?…।॥۔؟։።၊။"  # end a sentence only where white space follows

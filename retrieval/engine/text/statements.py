@@ -26,7 +26,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Delimiter
 from markdown_it.token import Token
 
-from retrieval.engine.text.analysis import HAN_CHARACTER
+from retrieval.engine.text.languages import HAN_CHARACTER
 from retrieval.engine.text.sentences import sentence_spans, shown_language
 
 # ------------------------------------------------------------------------------------------------ tables

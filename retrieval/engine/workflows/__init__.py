@@ -26,7 +26,7 @@ from retrieval.engine.steps.judge import judging_is_on
 from retrieval.engine.steps.query import fold, prefer_what_is_named
 from retrieval.engine.steps.retrieve import breadth, search_documents
 from retrieval.engine.steps.step import Deps
-from retrieval.engine.text.analysis import Language, answer_language
+from retrieval.engine.text.phrases import Language, answer_language
 from retrieval.engine.trace import Trace, reason_text
 from retrieval.engine.values import Answer, Query, Question, SearchFilters
 from retrieval.engine.workflows.documents import answer_from_documents

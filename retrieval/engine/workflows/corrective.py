@@ -61,7 +61,7 @@ from retrieval.engine.steps.query import BetterWords, look_for_better_words, own
 from retrieval.engine.steps.retrieve import Stage, dedupe, may_search_web, search_again, stages
 from retrieval.engine.steps.step import Deps
 from retrieval.engine.steps.writing import WayOut
-from retrieval.engine.text.analysis import phrase
+from retrieval.engine.text.phrases import phrase
 from retrieval.engine.trace import reason_text
 from retrieval.engine.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.engine.workflows import (

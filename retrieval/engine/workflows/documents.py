@@ -29,7 +29,7 @@ from retrieval.engine.steps.documents.read import (
 from retrieval.engine.steps.grounding.verify import verify
 from retrieval.engine.steps.step import Deps, step
 from retrieval.engine.steps.writing import AnswerWriter, Author, author_of, write_by_model
-from retrieval.engine.text.analysis import phrase
+from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import estimate_tokens, one_line
 from retrieval.engine.trace import degrade, note, reason_text
 from retrieval.engine.values import Answer, DocumentTask, Question, Source

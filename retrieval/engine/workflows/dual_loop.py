@@ -62,7 +62,7 @@ from retrieval.engine.steps.query import VARIANTS, QueryText, distinct, distinct
 from retrieval.engine.steps.retrieve import breadth, dedupe, may_search_web, search_documents, web_search
 from retrieval.engine.steps.step import Deps, step, try_call
 from retrieval.engine.steps.writing import WayOut
-from retrieval.engine.text.analysis import phrase
+from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.engine.trace import HeldBackTrace, note, reason_text, skip
 from retrieval.engine.values import Answer, Query, Question, RememberedFact, ScoredChunk

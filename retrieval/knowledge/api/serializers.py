@@ -22,7 +22,7 @@ from ragsite.core.api.fields import (
 from ragsite.core.localized import localized
 from ragsite.core.messages import worded
 from ragsite.core.text import CONTROL, is_seen
-from retrieval.engine.search.hybrid import query_text
+from retrieval.engine.search.query_groups import query_text
 from retrieval.engine.values import FILTERS_MODES, SearchFilters
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.knowledge.selectors import (

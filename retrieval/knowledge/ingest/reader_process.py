@@ -10,7 +10,8 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process that forks must have no ot
 import langchain_text_splitters  # noqa: F401
 from PIL import Image
 
-from retrieval.engine.text.analysis import chinese_variant, warm_up
+from retrieval.engine.text.analysis import warm_up
+from retrieval.engine.text.languages import chinese_variant
 from retrieval.knowledge.ingest import reading  # noqa: F401
 from retrieval.knowledge.ingest.pdf import page  # noqa: F401
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from ragsite.core.messages import Sentence, joined, worded
 from ragsite.core.text import strip_for_reading
 from retrieval.engine.errors import DocumentUnreadableError
-from retrieval.engine.text.analysis import detect_language
+from retrieval.engine.text.languages import detect_language
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.text.sentences import split_sentences
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument

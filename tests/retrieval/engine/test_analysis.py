@@ -9,14 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from retrieval.engine.text.analysis import (
-    MAX_TERM_CHARS,
-    analyze,
-    detect_language,
-    query_terms,
-    search_terms,
-    terms_text,
-)
+from retrieval.engine.text.analysis import MAX_TERM_CHARS, analyze, query_terms, search_terms, terms_text
+from retrieval.engine.text.languages import detect_language
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ import pytest
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import LegHit, SearchRequest, SearchResult
-from retrieval.engine.search.hybrid import (
+from retrieval.engine.search.hybrid import REPEAT_PENALTY, HybridSearcher
+from retrieval.engine.search.query_groups import (
     MAX_QUERY_CHARS,
-    REPEAT_PENALTY,
     WHOLE_WORD_WEIGHT,
-    HybridSearcher,
     QueryGroup,
     query_groups,
     query_text,

@@ -8,7 +8,8 @@ import pytest
 
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.engine.ports import SearchRequest, SearchResult
-from retrieval.engine.search.hybrid import HybridSearcher, rank_with_boosts
+from retrieval.engine.search.boosting import rank_with_boosts
+from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.search.preferring import search_preferring
 from retrieval.engine.values import Boosts, Query, SearchFilters, SearchScope, Vocabulary

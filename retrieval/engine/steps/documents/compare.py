@@ -15,7 +15,8 @@ from itertools import groupby
 from typing import Literal
 
 from retrieval.engine.steps.documents.read import MOST_SOURCES, Excerpt, WholeDocument, label_of
-from retrieval.engine.text.analysis import Language, analyze, in_script_of, phrase
+from retrieval.engine.text.analysis import analyze
+from retrieval.engine.text.phrases import Language, in_script_of, phrase
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.values import Scores, Source, StoredChunk
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from ragsite.core.messages import worded
 from retrieval.engine.ports import DocumentReader
 from retrieval.engine.steps.step import Deps, step, try_call
-from retrieval.engine.text.analysis import Language, in_script_of
+from retrieval.engine.text.phrases import Language, in_script_of
 from retrieval.engine.text.quoting import attribute, estimate_tokens, neutralise
 from retrieval.engine.text.statements import blocks_of, headed_statements_of, heading_label
 from retrieval.engine.trace import note

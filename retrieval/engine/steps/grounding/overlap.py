@@ -8,16 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from retrieval.engine.text.analysis import (
-    HAN,
-    KANA,
-    UNKNOWN,
-    analyze,
-    held_share,
-    query_terms,
-    rarity,
-    to_simplified,
-)
+from retrieval.engine.text.analysis import analyze, held_share, query_terms, rarity
+from retrieval.engine.text.languages import HAN, KANA, UNKNOWN, to_simplified
 from retrieval.engine.text.numbers import known_numbers, number_term, stated_numbers
 from retrieval.engine.text.sentences import sentence_spans, shown_language
 from retrieval.engine.values import StoredChunk

@@ -11,7 +11,7 @@ from typing import Literal
 from ragsite.core.errors import AppError
 from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.ports import SearchRequest
-from retrieval.engine.search.hybrid import best_first, rrf_scores
+from retrieval.engine.search.fusion import best_first, rrf_scores
 from retrieval.engine.steps import query
 from retrieval.engine.steps import retrieve as retrieval
 from retrieval.engine.steps.judge import rerank, score_by_criteria

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.steps.writing import VerdictReader
-from retrieval.engine.text.analysis import ScriptKeeper, answer_language
+from retrieval.engine.text.phrases import ScriptKeeper, answer_language
 
 
 def read(reply: str, size: int) -> tuple[str | None, str]:

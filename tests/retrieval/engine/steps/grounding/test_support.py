@@ -4,7 +4,7 @@ import pytest
 
 from retrieval.engine.steps.grounding.support import support
 from retrieval.engine.steps.grounding.verify import BASELESS
-from retrieval.engine.text.analysis import detect_language
+from retrieval.engine.text.languages import detect_language
 from tests.retrieval.engine.steps.fakes import chunk
 
 LOANS = (
