@@ -124,11 +124,11 @@ class Workflow:
                 entry.degrade("no_web_search")
         if question.task:
             return await answer_from_documents(deps, question, question.task)
-        ready = await curated_answer(deps, question)
-        ready = ready or await reply_without_search(deps, question, asks_model=not self.routes_itself)
-        if ready:
-            return ready
+        if checked := await curated_answer(deps, question):
+            return checked
         question = await prefer_what_is_named(deps, question)
+        if reply := await reply_without_search(deps, question, asks_model=not self.routes_itself):
+            return reply
         state = await self.graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         answer: Answer = state["answer"]
         if self.looks_itself:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from retrieval.engine.ports import SearchRequest, SearchResult
-from retrieval.engine.values import CollectionRef, EmbeddingSpace, ScoredChunk, Scores, SearchScope
+from retrieval.engine.values import CollectionRef, EmbeddingSpace, ScoredChunk, Scores, SearchFilters, SearchScope
 from retrieval.engine.workflows import NAMES
 from tests.retrieval.engine.steps.fakes import HANDBOOK, MemorySearcher, ask
 from tests.retrieval.engine.workflows.runs import names, run
@@ -16,11 +16,11 @@ every_workflow = pytest.mark.parametrize("name", NAMES)
 
 
 class Nearest(MemorySearcher):
-    """Vectors always find something, however far away it is."""
+    """Vectors always find something, however far away it is: here the rule about the deposit."""
 
     async def search(self, request: SearchRequest) -> SearchResult:
         found = await super().search(request)
-        near = ScoredChunk(chunk=self.chunks[0], scores=Scores(dense=0.1, fused=0.1, final=0.1))
+        near = ScoredChunk(chunk=self.chunks[2], scores=Scores(dense=0.1, fused=0.1, final=0.1))
         return found if found.candidates else SearchResult(candidates=(near,))
 
 
@@ -43,10 +43,37 @@ async def test_the_help_is_in_the_language_of_the_message(offline) -> None:
     assert "可以试试这三件事" in result.text
 
 
-async def test_what_is_near_in_meaning_is_listed_below_the_help(offline) -> None:
-    result, *_ = await run("corrective", message("Wie hoch ist die Kaution?"), searcher=Nearest(HANDBOOK))
-    assert "nearest in meaning" in result.text
+@every_workflow
+@pytest.mark.parametrize("text", ["Wie hoch ist die Kaution?", "depósito de la habitación", "Where can I park?"])
+async def test_a_question_in_other_words_gets_the_nearest_passages_and_the_help(offline, name: str, text: str) -> None:
+    result, trace, events = await run(name, message(text), searcher=Nearest(HANDBOOK))
+    assert result.decision == "ANSWER" and result.text == events.text
+    line = "No AI model is connected. These passages fit best."
+    assert result.text.startswith(f"{line}\n\n**Student Housing Policy** [1]")
+    assert "EUR 300" in result.text and "Three things to try" in result.text.partition("EUR 300")[2]
+    assert [source.cited for source in result.sources] == [True]
+    assert "generate" in {entry["step"] for entry in trace.degraded}
+
+
+async def test_what_no_passage_is_near_to_lists_what_is_nearest_below_the_help(offline) -> None:
+    result, *_ = await run("corrective", message("good morning"), searcher=Nearest(HANDBOOK))
+    assert "nearest in meaning" in result.text and "EUR 300" not in result.text
     assert [source.cited for source in result.sources] == [False]
+
+
+async def test_filters_of_the_request_hold_for_what_is_nearest(offline) -> None:
+    searcher = Nearest(HANDBOOK)
+    await run("corrective", message("Kaution?", filters=SearchFilters(department="Housing")), searcher=searcher)
+    assert [request.filters.department for request in searcher.requests] == ["Housing"]
+
+
+@every_workflow
+async def test_a_message_that_names_a_value_is_looked_up_though_no_word_of_it_stands_in_a_document(
+    offline, name: str
+) -> None:
+    result, trace, _ = await run(name, message("registry!"), searcher=Nearest(HANDBOOK))
+    assert "Three things to try" not in result.text
+    assert "Registry" in next(step for step in trace.steps if step.name == "route").summary
 
 
 @every_workflow
