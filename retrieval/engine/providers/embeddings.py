@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from weakref import WeakValueDictionary
 
 import numpy as np
 from cachetools import LRUCache
@@ -53,6 +55,7 @@ class ServedEmbedder:
         self._space, self._server, self._breaker, self._cache = space, server, breaker, cache
         self._timeout_s = timeout_s
         self._query_prefix, self._document_prefix = prefixes(space.model)
+        self._asked: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -62,11 +65,13 @@ class ServedEmbedder:
         return await self._in_batches([self._document_prefix + text for text in texts])
 
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        vectors = {text: self._cache.get((self._space, text)) for text in texts}
-        missing = [text for text, vector in vectors.items() if vector is None]
-        made = await self._in_batches([self._query_prefix + text for text in missing])
-        for text, vector in zip(missing, made, strict=True):
-            vectors[text] = self._cache[self._space, text] = vector
+        # Searches that run side by side ask for the same texts: the second one finds the vectors of the first.
+        async with self._asked.setdefault(tuple(texts), asyncio.Lock()):
+            vectors = {text: self._cache.get((self._space, text)) for text in texts}
+            missing = [text for text, vector in vectors.items() if vector is None]
+            made = await self._in_batches([self._query_prefix + text for text in missing])
+            for text, vector in zip(missing, made, strict=True):
+                vectors[text] = self._cache[self._space, text] = vector
         return np.array([vectors[text] for text in texts], dtype=np.float32).reshape(len(texts), self._space.dim)
 
     async def measure(self) -> int:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,16 @@ async def test_all_query_variants_go_in_one_call_and_known_ones_in_none(
     again = (await model.embed_queries(["tuition"]))[0]
     assert np.array_equal(again, first[1])
     assert [request.body["input"] for request in ollama.embeds] == [["refund", "tuition"]]
+
+
+async def test_searches_side_by_side_have_the_same_query_embedded_once(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(endpoint="embed", delay_s=0.1)
+    model = await embedder(registry)
+    one, other = await asyncio.gather(model.embed_queries(["refund"]), model.embed_queries(["refund"]))
+    assert np.array_equal(one, other)
+    assert len(ollama.embeds) == 1
 
 
 @pytest.mark.parametrize(
