@@ -14,11 +14,10 @@
 
 `write` streams an answer, or it is one word: the passages do not answer, or the question is unclear among what they say
 (`retrieval.engine.steps.writing`). So a question whose answer the first search found takes one model round. A refusal
-in other
-words, of which no passage supports a sentence, has been read by then; it is looked again behind it. `improve` looks for
-better words (condense, rewrite, HyDE, side by side) and searches for all of them at once; where the model that routes
-says that whole documents are to be read, they are (`retrieval.engine.workflows.documents`), and a greeting is replied
-to.
+in other words, of which no passage supports a sentence, has been read by then; what a second search finds stands behind
+it. `improve` looks for better words (condense, rewrite, HyDE, side by side) and searches for all of them at once; where
+the model that routes says that whole documents are to be read, they are (`retrieval.engine.workflows.documents`), and a
+greeting is replied to.
 `judge` gives a verdict in one short call; a refusal needs two, so after its yes the writing model is not offered one.
 `refine` searches by text alone, then wider, then on the web where that is configured and wanted. What the writing model
 has refused is judged with all that the better words found, in their order; of what the judge has refused no more than
@@ -132,8 +131,8 @@ async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk
         hits = (*fresh, *before)
         hits = tuple(sorted(hits, key=lambda hit: (hit.chunk_id in refused, places.get(hit.chunk_id, len(places)))))
     ranked = await rerank(deps, question, hits)
-    if refused:
-        ranked = ranked[:SECOND_LOOK]
+    if refused:  # however well it scores, it leaves its place to what nobody has judged
+        ranked = tuple(sorted(ranked, key=lambda hit: hit.chunk_id in refused))[:SECOND_LOOK]
     settings = deps.settings.corrective
     most = settings.context_passages if "assessment" in state or question.options.judge else settings.first_passages
     return {"hits": hits, "ranked": ranked, "passages": tuple(await select_passages(deps, question, ranked, most=most))}

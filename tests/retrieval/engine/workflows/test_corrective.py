@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,6 +24,15 @@ ANSWER, REFUSAL, UNCLEAR = "The deposit is EUR 300 [1].", "NO_ANSWER", "UNCLEAR"
 
 def prompts(online: Any, words: str) -> list[str]:
     return [request.prompt for request in online.chats if words in request.prompt]
+
+
+class CrossEncoder:
+    """Likes best what a first search finds first."""
+
+    name = "cross-encoder"
+
+    async def rerank(self, query: str, texts: Any) -> list[float]:
+        return [1 / (2 + int(text.rpartition("EUR ")[2].rstrip("."))) for text in texts]
 
 
 # ------------------------------------------------------------------------------------------------ who decides
@@ -59,6 +69,16 @@ async def test_what_the_writing_model_refused_is_judged_and_then_the_best_five_o
     judged = prompts(online, JUDGE)
     assert first.count("EUR") == 8
     assert [prompt.count("EUR") for prompt in judged] == [12, 5]
+
+
+async def test_what_was_refused_leaves_its_place_to_others_however_well_it_scores(online) -> None:
+    online.reply(match=WRITER, text=REFUSAL)
+    online.reply(match=JUDGE, json=judgement("no_answer"))
+    chunks = [chunk(number, f"The deposit in hall {number} is EUR {number}.") for number in range(20)]
+    await answer(CLEAR, chunks, reranker=CrossEncoder())
+    first, second = prompts(online, JUDGE)
+    shown = [set(re.findall(r"EUR \d+", prompt)) for prompt in (first, second)]
+    assert len(shown[1]) == 5 and not shown[0] & shown[1]
 
 
 async def test_where_the_question_is_unclear_the_judge_sees_more_passages_than_the_writer(online) -> None:
