@@ -43,7 +43,7 @@ from retrieval.engine.errors import IndexUnavailableError, ModelOutputError
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.providers.chat import limited, shaped
 from retrieval.engine.steps import memory
-from retrieval.engine.steps.answer import ask_back, refuse, write_answer
+from retrieval.engine.steps.answer import ask_back, behind, refuse, write_answer
 from retrieval.engine.steps.direct import respond_directly
 from retrieval.engine.steps.grounding.second_look import second_look
 from retrieval.engine.steps.judge import (
@@ -392,19 +392,12 @@ async def send_response(state: State, runtime: Runtime[Deps]) -> State:
         reversed(drafts), key=lambda draft: (draft[1].accepted, bool(draft[0].text), draft[1].score or 0.0)
     )
     if not graded.accepted and answer.decision == "ANSWER":
-        answer = _with_warning(answer, phrase("not_accepted", deps.language) + "\n\n")
+        warned = behind(phrase("not_accepted", deps.language) + "\n\n", answer)
+        answer = replace(warned, reason=reason_text("answer_rejected_twice"))
     await deps.trace.choose_sources(answer.sources)
     for line in answer.text.splitlines(keepends=True):
         await deps.trace.emit_chunk(line)
     return {"answer": answer}
-
-
-def _with_warning(answer: Answer, lead: str) -> Answer:
-    moved = tuple(
-        replace(sentence, start=sentence.start + len(lead), end=sentence.end + len(lead))
-        for sentence in answer.grounding
-    )
-    return replace(answer, text=lead + answer.text, grounding=moved, reason=reason_text("answer_rejected_twice"))
 
 
 async def consolidate_memory(state: State, runtime: Runtime[Deps]) -> State:
