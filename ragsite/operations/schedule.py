@@ -1,5 +1,9 @@
-"""The periodic tasks that every site has. They are made after each migration where they are not there: what an
-administrator changed, or switched off, stays as it is."""
+"""The periodic tasks that every site has, brought up to date after each migration.
+
+What an administrator changed of one, or switched off, stays as it is, and so do the tasks that administrators made. One
+of the site's own is known by its description, and which one it is by what it runs: a new name replaces the former one,
+and what this version runs no more is removed. Nightly tasks keep to the time zone of the site.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,10 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.db import transaction
 from django.db.models.signals import post_migrate
 
+MADE_HERE = "Made by Ragsite, and kept up to date by it."
 # What waits longer than its period is of no more use than the next one.
 SECONDS = {"seconds": 1, "minutes": 60, "hours": 3_600, "days": 86_400}
 INTERVALS = (  # name, task, every, period
@@ -31,20 +37,46 @@ NIGHTLY = (  # name, task, hour, minute
 
 def connect(app: AppConfig) -> None:
     """Once, when the site starts."""
-    post_migrate.connect(_make, sender=app, dispatch_uid="ragsite.operations.schedule")
+    post_migrate.connect(_update, sender=app, dispatch_uid="ragsite.operations.schedule")
 
 
-def _make(using: str, **_: Any) -> None:
+@transaction.atomic
+def _update(using: str, **_: Any) -> None:
     from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
     tasks = PeriodicTask.objects.using(using)
+    run_today = [task for _name, task, *_times in (*INTERVALS, *NIGHTLY)]
+    for row in tasks.filter(description=MADE_HERE).exclude(task__in=run_today):
+        row.delete()
     for name, task, every, period in INTERVALS:
         interval, _made = IntervalSchedule.objects.using(using).get_or_create(every=every, period=period)
-        defaults = {"task": task, "interval": interval, "expire_seconds": every * SECONDS[period]}
-        tasks.get_or_create(name=name, defaults=defaults)
+        _own_row(tasks, name, task, interval=interval, expire_seconds=every * SECONDS[period])
+    crontabs = CrontabSchedule.objects.using(using)
     for name, task, hour, minute in NIGHTLY:
-        crontab, _made = CrontabSchedule.objects.using(using).get_or_create(
-            minute=str(minute), hour=str(hour), day_of_week="*", day_of_month="*", month_of_year="*",
-            timezone=settings.TIME_ZONE,
-        )  # fmt: skip
-        tasks.get_or_create(name=name, defaults={"task": task, "crontab": crontab})
+        at_this_time = crontabs.filter(
+            minute=str(minute), hour=str(hour), day_of_week="*", day_of_month="*", month_of_year="*"
+        )
+        crontab = at_this_time.filter(timezone=settings.TIME_ZONE).first()
+        if crontab is None:
+            crontab = crontabs.create(minute=str(minute), hour=str(hour), timezone=settings.TIME_ZONE)
+        row = _own_row(tasks, name, task, crontab=crontab)
+        former = row.crontab
+        if former != crontab and former in at_this_time:  # of another zone, which the site had
+            row.crontab = crontab
+            row.save()
+            if not former.periodictask_set.exists():
+                former.delete()
+
+
+def _own_row(tasks: Any, name: str, task: str, **when: Any) -> Any:
+    """The site's row of this task, under its name of today. when: of a new one."""
+    row = tasks.filter(description=MADE_HERE, task=task).first() or tasks.filter(name=name, task=task).first()
+    if row is None:
+        row = tasks.model(task=task, description=MADE_HERE, **when)
+    is_taken = tasks.filter(name=name).exclude(pk=row.pk).exists()
+    title = f"{name} ({task})" if is_taken else name
+    if row.name != title or not row.description:
+        row.name = title
+        row.description = row.description or MADE_HERE
+        row.save(using=tasks.db)
+    return row
