@@ -1,10 +1,12 @@
-"""A few connections to PostgreSQL serve many answers at once."""
+"""A few connections to PostgreSQL serve many answers at once, and one that was dropped is not handed out."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,14 +20,38 @@ from benchmarks.support.fault_site import NotToBeHadError, OwnPostgres
 from tests.running_site import START_S
 from tests.web_processes import Site, own_redis
 
-pytestmark = [
-    pytest.mark.skipif(not shutil.which("redis-server"), reason="redis-server is not on this machine"),
-    pytest.mark.timeout(500),
-]
+pytestmark = pytest.mark.timeout(500)
 ANSWERS = int(os.environ.get("RAGSITE_TEST_ANSWERS_AT_ONCE", "40"))
 CONNECTIONS = 6
 ROLE = [f"CREATE ROLE site LOGIN CONNECTION LIMIT {CONNECTIONS}", "CREATE DATABASE site OWNER site"]
 COUNT = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'site'"
+DROPPED = """
+import threading
+import django, psycopg
+django.setup()
+from django.db import connection
+from ragsite.core.database import pool_connections
+
+def ask(together):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        together.wait(60)  # each has one of its own
+        backends.append(cursor.fetchone()[0])
+    connection.close()
+
+pool_connections(at_most=3)
+for _ in range(2):
+    backends = []
+    together = threading.Barrier(3)
+    threads = [threading.Thread(target=ask, args=[together]) for _ in range(3)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    print(len(set(backends)))
+    parameters = connection.get_connection_params()
+    login = {name: parameters[name] for name in ("host", "port", "user", "dbname")}
+    with psycopg.connect(**login, autocommit=True) as admin:
+        for backend in backends: admin.execute("SELECT pg_terminate_backend(%s)", [backend])
+"""
 
 
 @pytest.fixture
@@ -36,22 +62,43 @@ def folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_many_answers_at_once_share_a_few_connections(tmp_path: Path, folder: Path, online: Any) -> None:
+@pytest.fixture
+def postgres(folder: Path) -> Iterator[OwnPostgres]:
+    """A server of the test's own, with the role and the database `site`."""
     try:
-        postgres = OwnPostgres(folder / "postgres")
-        postgres.start()
+        server = OwnPostgres(folder / "postgres")
+        server.start()
     except NotToBeHadError as error:
         pytest.skip(str(error))
     try:
-        with psycopg.connect(postgres.url, autocommit=True) as connection, own_redis(tmp_path) as redis_url:
+        with psycopg.connect(server.url, autocommit=True) as connection:
             for statement in ROLE:
                 connection.execute(statement)  # type: ignore[arg-type]
-            url = f"postgresql://site@127.0.0.1:{postgres.port}/site"
-            statuses, most = asyncio.run(_asked(Site(tmp_path, redis_url, online.url, DATABASE_URL=url), connection))
+        yield server
     finally:
-        postgres.stop()
+        server.stop()
+
+
+def address_of(postgres: OwnPostgres) -> str:
+    return f"postgresql://site@127.0.0.1:{postgres.port}/site"
+
+
+@pytest.mark.skipif(not shutil.which("redis-server"), reason="redis-server is not on this machine")
+def test_many_answers_at_once_share_a_few_connections(tmp_path: Path, postgres: OwnPostgres, online: Any) -> None:
+    with psycopg.connect(postgres.url, autocommit=True) as connection, own_redis(tmp_path) as redis_url:
+        site = Site(tmp_path, redis_url, online.url, DATABASE_URL=address_of(postgres))
+        statuses, most = asyncio.run(_asked(site, connection))
     assert statuses == ["complete"] * ANSWERS
     assert 0 < most <= CONNECTIONS
+
+
+def test_connections_that_the_server_dropped_are_replaced_before_a_call_gets_one(
+    tmp_path: Path, postgres: OwnPostgres
+) -> None:
+    own = {"DATABASE_URL": address_of(postgres), "RAGSITE_DATA_DIR": str(tmp_path)}
+    environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "ragsite.settings", **own}
+    done = subprocess.run([sys.executable, "-c", DROPPED], env=environ, capture_output=True, text=True, timeout=300)
+    assert (done.stdout.split(), done.stderr) == (["3", "3"], "")
 
 
 async def _asked(site: Site, connection: psycopg.Connection[Any]) -> tuple[list[str], int]:

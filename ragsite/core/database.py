@@ -82,10 +82,13 @@ def give_back() -> None:
 def pool_connections(*, at_most: int) -> None:
     """Keep up to so many connections of this process open, for all its threads together; a call waits for a free one.
 
-    Call it before the first query. For processes that fork, as Celery's do, it is of no use. SQLite has no pool.
+    One that was dropped meanwhile is noticed before a call gets it. Call it before the first query. For processes that
+    fork, as Celery's do, it is of no use. SQLite has no pool.
     """
-    options = connections.settings["default"].setdefault("OPTIONS", {})
+    database = connections.settings["default"]
     if connections["default"].vendor == "postgresql":
+        database["CONN_HEALTH_CHECKS"] = True
+        options = database.setdefault("OPTIONS", {})
         options["pool"] = {"min_size": 0, "max_size": at_most, "timeout": POOL_WAIT_S, "max_idle": POOL_IDLE_S}
 
 

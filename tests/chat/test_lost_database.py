@@ -176,6 +176,6 @@ async def test_socket_with_a_token_is_let_in_after_a_drop(api: Api, drop_connect
     headers = [(b"authorization", api.headers["Authorization"].encode())]
     for _ in range(2):
         tab = WebsocketCommunicator(application, "/ws/chat/", headers=headers)
-        assert (await tab.connect(timeout=30))[0] is True  # the pool takes seconds to find its connections dead
+        assert (await tab.connect(timeout=30))[0] is True
         await tab.disconnect()
         await asyncio.to_thread(drop_connections)
