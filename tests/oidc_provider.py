@@ -1,8 +1,9 @@
 """A provider of OpenID Connect, allauth's, in a process of its own.
 
-    python -m tests.oidc_provider PORT FOLDER CALLBACK…
+    python -m tests.oidc_provider PORT FOLDER ORDER CALLBACK…
 
-People sign in with their name and `PASSWORD`; the claim `groups` holds what stands in `PEOPLE`, and `email_verified`
+People sign in with their name and `PASSWORD`; their `sub` is their place in PEOPLE, which ORDER `-1` counts from the
+end; the claim `groups` holds what stands in `PEOPLE`, and `email_verified`
 what is `told`, where something is.
 """
 
@@ -33,10 +34,10 @@ PEOPLE: dict[str, dict[str, Any]] = {
 
 
 @contextlib.contextmanager
-def provider(port: int, *callbacks: str) -> Iterator[str]:
+def provider(port: int, *callbacks: str, order: int = 1) -> Iterator[str]:
     """Its address, once it answers."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "tests.oidc_provider", str(port), folder, *callbacks]
+        command = [sys.executable, "-m", "tests.oidc_provider", str(port), folder, str(order), *callbacks]
         process = subprocess.Popen(command, cwd=Path(__file__).parent.parent)
         url = f"http://localhost:{port}"
         try:
@@ -51,7 +52,7 @@ def provider(port: int, *callbacks: str) -> Iterator[str]:
             process.wait(10)
 
 
-def main(port: int, folder: str, callbacks: list[str]) -> None:
+def main(port: int, folder: str, order: int, callbacks: list[str]) -> None:
     import django
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
@@ -113,11 +114,11 @@ def main(port: int, folder: str, callbacks: list[str]) -> None:
     client.scopes = "openid\nprofile\nemail"
     client.set_redirect_uris(callbacks)
     client.save()
-    for name, told in PEOPLE.items():
+    for name, told in list(PEOPLE.items())[::order]:
         user = User.objects.create_user(name, told["email"], PASSWORD)
         EmailAddress.objects.create(user=user, email=told["email"], verified=told["verified"], primary=True)
     run("localhost", port, get_wsgi_application(), threading=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4:])

@@ -123,6 +123,16 @@ def test_an_address_that_is_confirmed_in_words_is_confirmed() -> None:
     assert EmailAddress.objects.get(email="ada@example.org").verified is True
 
 
+def test_the_same_subject_at_another_issuer_is_somebody_else(settings: Any) -> None:
+    signed_in("mei")
+    with provider(free_port(), CALLBACK, order=-1) as other:
+        use(settings, other)
+        assert is_in(signed_in("odd"))
+    subjects = [account.extra_data["id_token"]["sub"] for account in SocialAccount.objects.all()]
+    assert len(subjects) == 2 and len(set(subjects)) == 1
+    assert set(User.objects.values_list("username", flat=True)) == {"mei", "odd"}
+
+
 def test_who_is_signed_in_links_it_after_the_password() -> None:
     user = UserFactory()
     client = browser(user)

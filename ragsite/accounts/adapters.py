@@ -115,7 +115,13 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         return bool(settings.SIGNUP != "0")
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: Any) -> Any:
-        """Some providers tell `email_verified` as a text, and “false” would be taken for true."""
+        """Before an account is looked up by what the provider says.
+
+        `sub` is a person's name at one issuer alone: at another one it may be somebody else's. Some providers tell
+        `email_verified` as a text, and “false” would be taken for true.
+        """
+        issuer = sociallogin.provider.app.settings["server_url"]
+        sociallogin.account.uid = uid_at(issuer, sociallogin.account.uid)
         for address in sociallogin.email_addresses:
             address.verified = address.verified in (True, "true")
         return super().populate_user(request, sociallogin, data)
@@ -123,6 +129,11 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
     def can_authenticate_by_email(self, login: Any, email: str) -> bool:
         """Linked to the account of this address where both sides have confirmed it; the provider's side is checked."""
         return EmailAddress.objects.filter(email=email.lower(), verified=True).exists()
+
+
+def uid_at(issuer: str, subject: str) -> str:
+    """What an account of the provider is known by: as long for all issuers, whose addresses have no blanks."""
+    return hashlib.sha256(f"{issuer} {subject}".encode()).hexdigest()
 
 
 def groups_follow(user: User, account: SocialAccount) -> None:
