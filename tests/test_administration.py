@@ -11,6 +11,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
+from django.utils.translation import gettext, override
 from django_celery_beat.models import PeriodicTask
 
 from chat.models import AnswerReview, Message
@@ -18,6 +19,7 @@ from chat.review.records import answers_record
 from feedback.models import Revision
 from ragsite.accounts.tokens import token_create
 from ragsite.core import storage
+from ragsite.core.messages import worded
 from ragsite.operations import health
 from retrieval.models import Document, IngestJob
 from tests.clients import browser, client_of, is_in, person, sure
@@ -32,6 +34,13 @@ NEW_PASSWORD = "a stitch in time saves nine"
 
 async def fine() -> str:
     return ""
+
+
+def answering(reason: str) -> Any:
+    async def check() -> str:
+        return reason
+
+    return check
 
 
 @pytest.fixture(autouse=True)
@@ -147,9 +156,9 @@ def test_the_number_of_queries_does_not_grow_with_what_there_is(django_assert_ma
     ("name", "reason", "state", "advice"),
     [
         ("_ollama", "not reachable", "not connected", "Start the model server"),
-        ("_milvus", health.Incomplete("5 of 9 rows are missing"), "incomplete", "rebuild_index"),
-        ("_broker", health.NotReadyError("its folder cannot be written"), "not working", "REDIS_URL"),
-        ("_storage", health.NotReadyError("the disk is full"), "not working", "Free some space"),
+        ("_milvus", health.Incomplete(worded("5 of 9 rows are missing")), "incomplete", "rebuild_index"),
+        ("_broker", health.NotReadyError(worded("its folder cannot be written")), "not working", "REDIS_URL"),
+        ("_storage", health.NotReadyError(worded("the disk is full")), "not working", "Free some space"),
         ("_channel_layer", OSError("refused"), "not working", "REDIS_URL"),
         ("_database", OSError("refused"), "not working", "DATABASE_URL"),
     ],
@@ -165,6 +174,24 @@ def test_what_is_wrong_is_told_with_what_to_do(
     monkeypatch.setattr(health, name, wrong)
     html = text_of(client_of(superuser()), "/administration/health/")
     assert state in html and advice in html
+
+
+def test_reasons_are_told_in_the_language_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`/readyz`, which programs read, stays English."""
+    known = worded("Choose a role.")  # any text of the catalogues
+
+    async def wrong() -> Any:
+        raise health.NotReadyError(known)
+
+    monkeypatch.setattr(health, "_broker", wrong)
+    monkeypatch.setattr(health, "_milvus", answering(health.Incomplete(known)))
+    client = client_of(superuser())
+    client.cookies["django_language"] = "zh-hans"
+    with override("zh-hans"):
+        translated = gettext(known)
+    html = text_of(client, "/administration/health/")
+    assert html.count(translated) == 2 and known not in html
+    assert client.get("/readyz").json()["dependencies"]["broker"]["reason"] == known
 
 
 @pytest.mark.parametrize("last", [None, timedelta(hours=2)])

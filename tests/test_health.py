@@ -10,6 +10,7 @@ from django.db import DatabaseError
 from django.test import AsyncClient, Client
 from pydantic import BaseModel
 
+from ragsite.core.messages import worded
 from ragsite.operations import health
 from retrieval.compose import close_engine, get_engine
 from retrieval.engine.ports import Prompt
@@ -104,7 +105,7 @@ async def test_what_all_machines_lack_takes_none_of_them_out(
     async_client: AsyncClient, dependencies: pytest.MonkeyPatch
 ) -> None:
     async def away() -> str:
-        raise health.NotReadyError("not reachable")
+        raise health.NotReadyError(worded("not reachable"))
 
     dependencies.setattr(health, "_milvus", away)
     assert (await ready(async_client))[0] == 503

@@ -24,6 +24,7 @@ from chat.models import AnswerReview
 from chat.review.roles import DeskAccess
 from feedback.models import FeedbackState, KnowledgeGap, Revision
 from ragsite.core import storage
+from ragsite.core.localized import localized
 from ragsite.models import Webhook
 from ragsite.operations.health import dependency_states
 from retrieval.compose import with_engine
@@ -96,7 +97,7 @@ ADVICE: dict[tuple[str, str], Promise] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of the site. reason: what was found, as /readyz words it (English), or a sentence; advice: what to do."""
+    """A part of the site. reason: what was found; advice: what to do."""
 
     name: str
     state: State
@@ -131,7 +132,7 @@ def health_parts() -> list[Part]:
     """What /readyz asks, then worker and schedule, which a web process can only judge by what they leave undone."""
     states = with_engine(lambda _engine: dependency_states())
     parts = [
-        Part(name=name, state=found["state"], reason=str(found.get("reason", "")), ms=found["ms"])
+        Part(name=name, state=found["state"], reason=str(localized(found.get("reason", ""))), ms=found["ms"])
         for name, found in states.items()
     ]
     if states["database"]["state"] == "ok":

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from gettext import NullTranslations
-from typing import Any
+from typing import Any, Self
 
 from ragsite.core.text import clean_json, clean_text
 
@@ -30,7 +30,7 @@ class Sentence(str):
 
     wording: Wording
 
-    def __new__(cls, text: str, wording: Wording | None = None) -> Sentence:
+    def __new__(cls, text: str, wording: Wording | None = None) -> Self:
         sentence = super().__new__(cls, text)
         sentence.wording = wording or {"text": text, "values": {}}
         return sentence

@@ -10,7 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Self
 
 import redis.asyncio
 from channels.layers import get_channel_layer
@@ -27,6 +27,7 @@ from ragsite.accounts.auth import token_of_header
 from ragsite.core import storage
 from ragsite.core.api.error_responses import json_error
 from ragsite.core.errors import AppError, PermissionDeniedError
+from ragsite.core.messages import Sentence, worded
 from retrieval.compose import get_engine
 from retrieval.knowledge.index_sync.repair import index_holdings
 
@@ -36,10 +37,13 @@ LOOPBACK = ("127.0.0.1", "::1")
 PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host")
 
 
-class Remark(str):
+class Remark(Sentence):
     """What all is well with, but is to be known."""
 
     state = "ok"
+
+    def __new__(cls, reason: Sentence) -> Self:
+        return super().__new__(cls, reason, reason.wording)
 
 
 class Incomplete(Remark):
@@ -52,7 +56,11 @@ Check = Callable[[], Awaitable[str | None]]
 
 
 class NotReadyError(Exception):
-    """A dependency is away; the message may be shown to anybody."""
+    """A dependency is away; the reason may be shown to anybody."""
+
+    def __init__(self, reason: Sentence) -> None:
+        self.reason = reason
+        super().__init__(reason)
 
 
 @csrf_exempt
@@ -98,7 +106,8 @@ async def readyz(request: HttpRequest) -> JsonResponse:
 
 
 async def dependency_states() -> dict[str, dict[str, Any]]:
-    """Each dependency's name with its `state`, the `ms` of asking it and, where not all is well, the `reason`."""
+    """Each dependency's name with its `state`, the `ms` of asking it and, where not all is well, the `reason`,
+    a `Sentence`."""
     checks: dict[str, Check] = {
         "database": _database,
         "milvus": _milvus,
@@ -120,12 +129,12 @@ async def _state(name: str, check: Check) -> dict[str, Any]:
         if reason:
             state = {"state": reason.state if isinstance(reason, Remark) else "offline", "reason": reason}
     except TimeoutError:
-        state = {"state": "down", "reason": f"no answer within {CHECK_TIMEOUT_S:g} s"}
+        state = {"state": "down", "reason": worded("no answer within {seconds} s", seconds=f"{CHECK_TIMEOUT_S:g}")}
     except NotReadyError as error:
-        state = {"state": "down", "reason": str(error)}
+        state = {"state": "down", "reason": error.reason}
     except (DatabaseError, OSError, redis.RedisError, AppError) as error:
         logger.warning("readyz: %s is down: %s", name, error)
-        state = {"state": "down", "reason": "not reachable"}
+        state = {"state": "down", "reason": worded("not reachable")}
     return {**state, "ms": round((time.monotonic() - begun) * 1000, 1)}
 
 
@@ -138,19 +147,26 @@ async def _milvus() -> str:
     holdings = await index_holdings()
     if not holdings.missing:
         return ""
-    return Incomplete(f"{holdings.missing} of {holdings.expected} rows are missing; they are being written anew")
+    missing = worded(
+        "{missing} of {expected} rows are missing; they are being written again",
+        missing=holdings.missing,
+        expected=holdings.expected,
+    )
+    return Incomplete(missing)
 
 
 async def _ollama() -> str:
     status = await get_engine().models.status()
     if status.offline_forced:
-        return "switched off by RAG_OFFLINE=1; answers are the best-matching passages"
+        return worded("switched off by RAG_OFFLINE=1; answers are the best-matching passages")
     if not status.reachable and settings.RAG.ollama.offline == "0":
-        raise NotReadyError("not reachable, and RAG_OFFLINE=0 asks for it")
+        raise NotReadyError(worded("not reachable, and RAG_OFFLINE=0 asks for it"))
     if status.reachable and status.ignoring_format:
         names = ", ".join(status.ignoring_format)
-        return Remark(f"not held to the form of a reply, which is read out of what is written: {names}")
-    return "" if status.reachable else "not reachable; until it is, answers are the best-matching passages"
+        return Remark(worded("replies do not keep to the form that is asked for: {names}", names=names))
+    if status.reachable:
+        return ""
+    return worded("not reachable; until it is, answers are the best-matching passages")
 
 
 async def _broker() -> None:
@@ -158,13 +174,13 @@ async def _broker() -> None:
         async with redis.asyncio.from_url(settings.REDIS_URL, socket_timeout=CHECK_TIMEOUT_S) as client:
             await client.ping()
     elif not os.access(settings.DATA_DIR / "broker" / "queue", os.W_OK):
-        raise NotReadyError("its folder cannot be written")
+        raise NotReadyError(worded("its folder cannot be written"))
 
 
 async def _storage() -> None:
     free_mib = await asyncio.to_thread(storage.free_mib)
     if free_mib < storage.MIN_FREE_MIB:
-        raise NotReadyError(f"the disk is full: {free_mib:.0f} MiB are left")
+        raise NotReadyError(worded("the disk is full: {mib} MiB are left", mib=round(free_mib)))
 
 
 async def _channel_layer() -> None:
