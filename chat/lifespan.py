@@ -135,7 +135,7 @@ async def _keep_showing() -> None:
     while True:
         try:
             await database_call(presence.show, "web")
-        except DatabaseError as error:
+        except (DatabaseError, OSError) as error:  # a prompt that can't be read is one
             logger.warning("this process could not show itself: %s", error)
         await asyncio.sleep(presence.SHOWN_EVERY_S)
 

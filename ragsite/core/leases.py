@@ -219,8 +219,10 @@ async def hold(lease: Lease) -> AsyncIterator[Lease]:
             finally:
                 renewing.cancel()
                 await asyncio.wait([renewing])
-    except Exception:
+    except Exception as error:
         if lost is None:
             raise
+        if not isinstance(error, TimeoutError):  # that of the cancellation
+            logger.warning("the work that had lost the lease of %s ended with an error", lease.pk, exc_info=error)
     if lost is not None:  # also where the body ignored the cancellation
         raise LeaseLostError from lost

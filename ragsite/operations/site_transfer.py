@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -31,6 +32,7 @@ from ragsite.core import storage
 from retrieval.knowledge.services.documents import document_retry
 from retrieval.models import Collection, Document
 
+logger = logging.getLogger(__name__)
 CARRIED = (
     "auth.Group", "auth.User", "ragsite.Account", "ragsite.ApiToken", "account.EmailAddress", "mfa.Authenticator",
     "socialaccount.SocialAccount", "ragsite.Webhook",
@@ -120,6 +122,7 @@ def site_import(path: Path) -> int:
         with zipfile.ZipFile(path) as archive, transaction.atomic():
             return _read(archive, stored)
     except Exception as error:  # whatever is wrong with a file that may hold anything
+        logger.warning("%s was not imported", path, exc_info=error)
         for name in stored:
             default_storage.delete(name)
         why = "cannot be read or stored" if isinstance(error, OSError) else "is damaged, or was not made by export_site"

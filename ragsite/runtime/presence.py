@@ -71,7 +71,7 @@ def show_in_thread(kind: Kind) -> None:
         while True:
             try:
                 show(kind)
-            except DatabaseError as error:
+            except (DatabaseError, OSError) as error:  # a prompt that can't be read is one
                 logger.warning("this process could not show itself: %s", error)
             finally:
                 connections.close_all()
@@ -93,8 +93,8 @@ def _runs(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
-        pass
+    except PermissionError:  # it is another user's
+        return True
     return True
 
 
