@@ -83,12 +83,12 @@ def html_tree(data: bytes) -> lxml_html.HtmlElement:
 
 
 def tree_of(text: str) -> lxml_html.HtmlElement:
-    """Raises DocumentUnreadableError."""
+    """An empty one of a text without any element or word. Raises DocumentUnreadableError."""
     parser = lxml_html.HTMLParser(huge_tree=True, remove_comments=True, remove_pis=True)
     try:
         root = lxml_html.document_fromstring(_XML_DECLARATION.sub("", text), parser=parser)
-    except (etree.ParserError, ValueError) as error:
-        raise DocumentUnreadableError(worded("This HTML file holds no text.")) from error
+    except etree.ParserError:
+        return lxml_html.document_fromstring("<body></body>")
     if any("depth" in entry.message for entry in parser.error_log):
         raise DocumentUnreadableError(worded("This HTML file nests its elements too deeply to be read."))
     return root

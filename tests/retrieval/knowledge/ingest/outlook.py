@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from typing import Any
+
+import compressed_rtf
 
 SECTOR, SMALL = 512, 64
 FREE, END, FAT_SECTOR = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
@@ -12,18 +15,32 @@ TEXT, BINARY, NUMBER = 0x001F, 0x0102, 0x0003
 Tree = Mapping[str, "bytes | Tree"]
 
 
-def msg_bytes(
-    *, subject: str, sender: str, body: str = "", html: str = "", files: Mapping[str, bytes] | None = None
-) -> bytes:
+def msg_bytes(**fields: Any) -> bytes:
+    """As `message_tree`."""
+    return compound_file(message_tree(**fields))
+
+
+def message_tree(
+    *, subject: str, sender: str, body: str = "", html: str = "", rich: str = "", is_attached: bool = False,
+    files: Mapping[str, bytes | Tree] | None = None,
+) -> Tree:  # fmt: skip
+    """rich: the text as RTF. is_attached: the message is attached to another one. files: a `Tree` is such a message."""
     files = files or {}
-    head = struct.pack("<8x4I8x", 0, len(files), 0, len(files))
+    head = struct.pack("<8x4I", 0, len(files), 0, len(files)) + bytes(0 if is_attached else 8)
     texts = {0x0037: subject, 0x0042: sender, 0x1000: body}
-    tree: dict[str, bytes | Tree] = dict(_properties(head, texts, {0x1013: html.encode()} if html else {}))
-    for number, (name, data) in enumerate(files.items()):
-        numbers = {0x3705: 1}
-        storage = _properties(bytes(8), {0x3707: name}, {0x3701: data}, numbers)
+    binaries = {0x1013: html.encode()} if html else {0x1009: compressed_rtf.compress(rich.encode())} if rich else {}
+    tree: dict[str, bytes | Tree] = dict(
+        _properties(head, {key: text for key, text in texts.items() if text}, binaries)
+    )
+    for number, (name, content) in enumerate(files.items()):
+        is_file = isinstance(content, bytes)
+        storage: dict[str, bytes | Tree] = dict(
+            _properties(bytes(8), {0x3707: name}, {0x3701: content} if is_file else {}, {0x3705: 1 if is_file else 5})
+        )
+        if not is_file:
+            storage["__substg1.0_3701000D"] = content
         tree[f"__attach_version1.0_#{number:08X}"] = storage
-    return compound_file(tree)
+    return tree
 
 
 def _properties(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from email.message import EmailMessage
+from email.mime.application import MIMEApplication
+from email.mime.base import MIMEBase
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
 from pathlib import Path
+
+import pytest
 
 from retrieval.knowledge.ingest.blocks import ParsedDocument
 from retrieval.knowledge.ingest.mail import MAX_DEPTH
 from retrieval.knowledge.ingest.reading import parse_file
 from retrieval.knowledge.ingest.sniff import kind_by_name
 from tests.retrieval.knowledge.ingest.files import docx_bytes
-from tests.retrieval.knowledge.ingest.outlook import msg_bytes
+from tests.retrieval.knowledge.ingest.outlook import message_tree, msg_bytes
 
 
 def read(tmp_path: Path, name: str, data: bytes) -> ParsedDocument:
@@ -73,6 +79,57 @@ def test_attachments_that_are_not_read_are_told_with_the_reason(tmp_path: Path) 
     ]
 
 
+def multipart(kind: str, *parts: MIMEBase) -> MIMEMultipart:
+    whole = MIMEMultipart(kind)
+    for part in parts:
+        whole.attach(part)
+    return whole
+
+
+def rates(name: str = "rates.csv", disposition: str = "attachment") -> MIMEBase:
+    part = MIMEText("Boat,Fee\nCanoe,11\n", "csv")
+    part.add_header("Content-Disposition", disposition, **({"filename": name} if name else {}))
+    return part
+
+
+BODY, PAGE, FOOTER = MIMEText("Pier 6."), MIMEText("<p>Pier 6.</p>", "html"), MIMEText("Sent by the desk.")
+SIGNATURE = MIMEApplication(b"x", "pgp-signature", name="signature.asc")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        multipart("mixed", BODY, FOOTER, rates()),
+        multipart("mixed", BODY, rates(), FOOTER),
+        multipart("mixed", PAGE, FOOTER, rates()),
+        multipart("mixed", BODY, multipart("mixed", FOOTER, rates())),
+        multipart("mixed", multipart("related", multipart("alternative", BODY, PAGE), rates()), FOOTER),
+        multipart("mixed", multipart("alternative", BODY, multipart("mixed", PAGE, rates())), FOOTER),
+        multipart("signed", multipart("mixed", BODY, FOOTER, rates()), SIGNATURE),
+        multipart("mixed", MIMEText("<!-- -->", "html"), BODY, FOOTER, rates("")),
+        multipart("mixed", BODY, FOOTER, rates("", "inline")),
+    ],
+)
+def test_every_part_of_an_email_is_read_whatever_it_lies_in(tmp_path: Path, message: MIMEMultipart) -> None:
+    document = read(tmp_path, "a.eml", message.as_bytes())
+    seen = [text for text in texts(document) if text not in ("rates.csv", "Attachment.csv")]
+    assert seen == ["Pier 6.", "Sent by the desk.", "Boat | Fee\nBoat: Canoe; Fee: 11"]
+
+
+def test_a_part_that_cannot_be_read_is_told_of_an_email_without_others(tmp_path: Path) -> None:
+    message = mail()
+    message.set_content(b"x", maintype="application", subtype="pkcs7-mime", filename="smime.p7m")
+    document = read(tmp_path, "a.eml", message.as_bytes())
+    assert [str(one) for one in document.unread] == ["attachment smime.p7m: files of its kind are not read"]
+
+
+def test_a_long_list_of_people_is_read_whole(tmp_path: Path) -> None:
+    message = mail()
+    del message["To"]
+    message["To"] = ", ".join(f"member{number}@example.org" for number in range(300))
+    assert "member299@example.org" in read(tmp_path, "a.eml", message.as_bytes()).text
+
+
 def test_emails_in_emails_are_bounded(tmp_path: Path) -> None:
     message = mail("Innermost", "Too deep.")
     for number in range(50):
@@ -104,3 +161,20 @@ def test_an_outlook_message_is_read(tmp_path: Path) -> None:
 def test_the_page_of_an_outlook_message_is_read(tmp_path: Path) -> None:
     data = msg_bytes(subject="Keys", sender="Ada", body="plain", html="<p>Pier 6.</p><p hidden>free</p>")
     assert texts(read(tmp_path, "a.msg", data)) == ["Keys", "From: Ada", "Pier 6."]
+
+
+def test_the_rich_text_of_an_outlook_message_is_read(tmp_path: Path) -> None:
+    data = msg_bytes(subject="Keys", sender="Ada", rich=r"{\rtf1\ansi Pier 6.\par Locked at {\b nine}.\par{\v free}}")
+    assert texts(read(tmp_path, "a.msg", data)) == ["Keys", "From: Ada", "Pier 6.", "Locked at nine."]
+
+
+def test_an_email_attached_to_an_outlook_message_is_read(tmp_path: Path) -> None:
+    inner = message_tree(
+        subject="Inner", sender="Bo", body="Pier 7.", is_attached=True, files={"rates.csv": b"Boat,Fee\nCanoe,11\n"}
+    )
+    data = msg_bytes(subject="Keys", sender="Ada", body="Pier 6.", files={"Inner": inner})
+    document = read(tmp_path, "a.msg", data)
+    assert texts(document) == [
+        "Keys", "From: Ada", "Pier 6.", "Inner", "Inner", "From: Bo", "Pier 7.", "rates.csv",
+        "Boat | Fee\nBoat: Canoe; Fee: 11",
+    ]  # fmt: skip
