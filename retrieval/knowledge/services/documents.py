@@ -103,13 +103,11 @@ def document_create(
         **metadata,
     )
     check_room(document.size_bytes)
-    if within_quota:  # before anything is stored, and once more under the lock
-        quota_check(collection=collection, size_bytes=document.size_bytes)
     _file_store(document, upload)
     try:
         with transaction.atomic():
             if within_quota:
-                quota_check(collection=collection, size_bytes=document.size_bytes, lock=True)
+                quota_check(collection=collection, size_bytes=document.size_bytes)
             document.save(force_insert=True)
             _job_open(document, queue)
     except IntegrityError:
@@ -177,7 +175,7 @@ def document_move(*, document: Document, collection: Collection) -> Document:
     if Document.objects.filter(collection=collection, content_hash=document.content_hash).exists():
         raise ConflictError(_held(collection))
     if collection.owner_id != former.owner_id:
-        quota_check(collection=collection, size_bytes=document.size_bytes, lock=True)
+        quota_check(collection=collection, size_bytes=document.size_bytes)
     document.collection = collection
     document.save(update_fields=["collection", "updated_at"])
     document.keys.all().delete()  # whoever pushes to the former collection changes nothing in this one

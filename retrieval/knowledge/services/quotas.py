@@ -29,15 +29,14 @@ def usage_of(user: User) -> dict[str, dict[str, Any]]:
     }
 
 
-def quota_check(*, collection: Collection, size_bytes: int, lock: bool = False) -> None:
-    """Is there room for one more file in it. `lock`: inside a transaction, so that no other upload counts meanwhile.
+def quota_check(*, collection: Collection, size_bytes: int) -> None:
+    """Is there room for one more file in it. Inside a transaction: no other upload counts until that ends.
 
     Raises QuotaExceededError.
     """
     if collection.owner_id is None:
         return
-    owners = User.objects.select_for_update(no_key=True) if lock else User.objects.all()
-    owner = owners.filter(pk=collection.owner_id).first()
+    owner = User.objects.select_for_update(no_key=True).filter(pk=collection.owner_id).first()
     if owner is None:
         return
     usage = usage_of(owner)

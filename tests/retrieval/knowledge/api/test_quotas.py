@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from retrieval.knowledge.services import documents
@@ -76,6 +78,13 @@ def test_staff_the_site_and_commands_are_not_bound(full: Collection, rag_setting
     assert upload(api_of(staff), collection="site").status_code == 202
     file = ContentFile(b"One.", name="a.txt")
     assert document_create(collection=full, upload=file, file_name="a.txt", within_quota=False).outcome == "added"
+
+
+def test_each_file_of_an_upload_is_counted_once(client: APIClient, user: User) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        upload(client, *(text_file(f"{name}.txt", name.encode()) for name in "abc"))
+    assert user.collections.get().documents.count() == 3
+    assert sum("SUM(" in query["sql"] for query in queries) == 3
 
 
 def test_usage_is_told(client: APIClient, user: User, rag_settings: Callable[..., None]) -> None:
