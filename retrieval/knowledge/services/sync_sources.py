@@ -27,7 +27,7 @@ from retrieval.knowledge.services.collections import collection_for_upload
 from retrieval.knowledge.sync.folder import folder_of
 from retrieval.knowledge.sync.kinds import PACKAGES
 from retrieval.knowledge.sync.run import TASK
-from retrieval.knowledge.sync.source import check_credentials_may_go, check_installed
+from retrieval.knowledge.sync.source import check_credentials_may_go, check_installed, server_of
 from retrieval.models import DocumentKey, SyncSource
 
 MOST_HOURS, MOST_DEPTH, MOST_PAGES = 24 * 31, 5, 2000
@@ -35,7 +35,6 @@ OPTIONS: dict[str, dict[str, int]] = {"web": {"depth": MOST_DEPTH, "most_pages":
 WORDS = {"git": ("branch",), "s3": ("region",)}
 MAX_WORD_CHARS = 200
 CHANGED = ["name", "address", "every_hours", "options", "credentials", "version"]
-PORTS = {"http": 80, "https": 443}
 LOST_CREDENTIALS = worded(
     "The address leads to another server, so the stored user name and password were removed. Enter them again."
 )
@@ -86,7 +85,7 @@ def sync_source_update(*, row: SyncSource, changes: Mapping[str, Any]) -> SyncSo
         row.credentials = ""
         row.lost_credentials = "username" not in changes and "password" not in changes
     row.address = address
-    is_paused = row.every_hours > 0 and changes.get("every_hours") in (0, "0")
+    hours_before = row.every_hours
     row.every_hours = _number(changes, "every_hours", row.every_hours, 0, MOST_HOURS, wrong)
     for option, most in OPTIONS.get(row.kind, {}).items():
         if changes.get(option) not in (None, ""):
@@ -108,18 +107,9 @@ def sync_source_update(*, row: SyncSource, changes: Mapping[str, Any]) -> SyncSo
     if wrong:
         raise InvalidInputError(fields=wrong)
     row.save(update_fields=None if row._state.adding else CHANGED)  # a run may write the others meanwhile
-    if is_paused:
+    if hours_before and not row.every_hours:
         sync_source_stop(row=row)
     return row
-
-
-def server_of(address: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port; that of no address is like no other's."""
-    try:
-        parts = urlsplit(address)
-        return parts.scheme, parts.hostname or "", parts.port or PORTS.get(parts.scheme)
-    except ValueError:
-        return address, "", None
 
 
 def _check_address(row: SyncSource) -> None:

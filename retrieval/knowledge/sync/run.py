@@ -50,7 +50,7 @@ MOST_READ = 2000  # entries of one run
 ERRORS_TOLD = 20
 NOTHING_LISTED = worded("The source lists nothing, although it held files before. Nothing was deleted.")
 NOT_ALLOWED = worded("The owner may not change the collection any more.")
-RUN_OVER = worded("The run took too long and was ended; the next one goes on. Nothing was deleted.")
+RUN_OVER = worded("The run took too long and was ended; the next one goes on.")
 logger = logging.getLogger(__name__)
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 from lxml import etree
 
 from ragsite.core.messages import worded
-from retrieval.knowledge.sync.source import Entry, Frontier, ListingCutError, Source, SourceAwayError
+from retrieval.knowledge.sync.source import Entry, Frontier, ListingCutError, Source, SourceAwayError, length_of
 
 LISTING_BYTES = 8 * 1024 * 1024  # of 1,000 objects at once
 MOST_LISTINGS = 1000
@@ -42,8 +42,7 @@ class S3Source(Source):
                 key = item.findtext("{*}Key", "")
                 if not key.endswith("/"):
                     etag = item.findtext("{*}ETag", "").strip('"')
-                    size = item.findtext("{*}Size", "0")
-                    yield Entry(key, etag, PurePosixPath(key).name, int(size) if size.isdecimal() else 0)
+                    yield Entry(key, etag, PurePosixPath(key).name, length_of(item.findtext("{*}Size")))
             if page.findtext("{*}IsTruncated") != "true":
                 return
             following = page.findtext("{*}NextContinuationToken", "")

@@ -19,6 +19,8 @@ UNENCRYPTED = worded(
     "With a user name and password the address has to start with https://, unless the operator names its host in "
     "RAGSITE_INNER_HOSTS."
 )
+PORTS = {"http": 80, "https": 443}
+MOST_DIGITS = 18  # of a size
 Place = TypeVar("Place", bound=Hashable)
 
 
@@ -136,11 +138,26 @@ class Source:
             raise TooLargeError(TOO_LARGE)
         return answer
 
-    def basic_auth(self) -> dict[str, str]:
-        if not self.credentials.get("username"):
+    def basic_auth(self, url: str) -> dict[str, str]:
+        """For the source's own server alone, whatever addresses it names."""
+        if not self.credentials.get("username") or server_of(url) != server_of(self.address):
             return {}
         pair = f"{self.credentials['username']}:{self.credentials.get('password', '')}".encode()
         return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+
+def server_of(address: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port; that of no address is like no other's."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme, parts.hostname or "", parts.port or PORTS.get(parts.scheme)
+    except ValueError:
+        return address, "", None
+
+
+def length_of(text: str | None) -> int:
+    """Bytes, as a server tells them; 0 for what is no number."""
+    return int(text) if text and text.isdecimal() and len(text) <= MOST_DIGITS else 0
 
 
 def check_credentials_may_go(address: str) -> None:

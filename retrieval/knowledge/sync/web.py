@@ -75,7 +75,7 @@ class WebSource(Source):
         """Addresses on the sitemap's own host, with the day of their last change."""
         sitemaps = Frontier(self.address, most=MOST_SITEMAPS)
         for sitemap in sitemaps:
-            answer = fetch(self.pools, "GET", sitemap, most_bytes=SITEMAP_BYTES, headers=self.basic_auth())
+            answer = fetch(self.pools, "GET", sitemap, most_bytes=SITEMAP_BYTES, headers=self.basic_auth(sitemap))
             if answer.status >= 300:
                 raise SourceAwayError(worded("The source answers with status {status}.", status=answer.status))
             body, is_cut = answer.body, answer.is_cut
@@ -140,7 +140,7 @@ class WebSource(Source):
         if not self.robots.can_fetch(AGENT, url):
             return None, []
         time.sleep(min(float(self.robots.crawl_delay(AGENT) or 0), MOST_DELAY_S))
-        headers = self.basic_auth()
+        headers = self.basic_auth(url)
         if (tag := known.get(url, "")).startswith(('"', 'W/"')) and not follow:
             headers["If-None-Match"] = tag
         try:

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from lxml import etree
 
 from ragsite.core.messages import worded
-from retrieval.knowledge.sync.source import Entry, Frontier, PartAwayError, Source, SourceAwayError
+from retrieval.knowledge.sync.source import Entry, Frontier, PartAwayError, Source, SourceAwayError, length_of
 
 LISTING_BYTES = 32 * 1024 * 1024  # of one folder
 MOST_FOLDERS = 10_000
@@ -41,16 +41,15 @@ class WebDavSource(Source):
                 size = item.findtext(".//{DAV:}getcontentlength") or "0"
                 tag = item.findtext(".//{DAV:}getetag") or f"{item.findtext('.//{DAV:}getlastmodified', '')}-{size}"
                 key = path.removeprefix(root)
-                name, length = PurePosixPath(key).name, int(size) if size.isdigit() else 0
-                yield Entry(key, tag[:200], name, length, place=url)
+                yield Entry(key, tag[:200], PurePosixPath(key).name, length_of(size), place=url)
         if away:
             raise PartAwayError(away)
 
     def read(self, entry: Entry, most_bytes: int) -> bytes:
-        return self.get(entry.place, most_bytes=most_bytes, headers=self.basic_auth()).body
+        return self.get(entry.place, most_bytes=most_bytes, headers=self.basic_auth(entry.place)).body
 
     def _listed(self, folder: str) -> list[tuple[str, etree._Element]]:
-        headers = {"Depth": "1", "Content-Type": "application/xml", **self.basic_auth()}
+        headers = {"Depth": "1", "Content-Type": "application/xml", **self.basic_auth(folder)}
         answer = self.get(folder, method="PROPFIND", most_bytes=LISTING_BYTES, headers=headers, body=ASKED)
         try:
             root = etree.fromstring(answer.body, etree.XMLParser(resolve_entities=False))

@@ -119,6 +119,14 @@ def test_pages_that_name_ever_other_ones_are_read_up_to_the_bound(make: Any, ser
     assert found(report) == {"added": 7} and "more pages than the 7" in error_of(report)
 
 
+@pytest.mark.parametrize("told", ["²", "9" * 5000, "-1", "many", ""])
+def test_a_size_that_is_no_number_is_unknown(make: Any, server: WebServer, told: str) -> None:
+    size = f"<d:propstat><d:prop><d:getcontentlength>{told}</d:getcontentlength></d:prop></d:propstat>"
+    listing = f'<d:multistatus xmlns:d="DAV:"><d:response><d:href>/dav/a.md</d:href>{size}</d:response></d:multistatus>'
+    server.pages |= {"/dav/": (207, {}, listing.encode()), "/dav/a.md": (200, {}, b"# A")}
+    assert found(look(make("webdav", f"{server.url}/dav"))) == {"added": 1}
+
+
 # ------------------------------------------------------------------------------------------------ ending a run
 @pytest.mark.parametrize("end", ["delete", "stop", "pause"])
 def test_a_run_whose_server_hangs_ends_when_its_source_is_deleted_stopped_or_paused(
@@ -334,6 +342,16 @@ def test_credentials_that_come_with_the_new_address_are_stored(make: Any, api: A
     body = {"address": "https://s3.example.com/bucket", "username": "other", "password": "new"}
     told = api.patch(f"{ADDRESS}/{source}", body, format="json").json()
     assert told["has_credentials"] and told["notice"] == ""
+
+
+def test_credentials_do_not_go_to_another_server_that_a_listing_names(make: Any, server: WebServer) -> None:
+    with WebServer() as other:
+        other.pages["/dav/b.md"] = (200, {}, b"# B")
+        foreign = f"{server.url}//127.0.0.1:{other.port}/dav/b.md"
+        server.pages |= {"/dav/": listed("", "/dav/", "/dav/a.md", foreign), "/dav/a.md": (200, {}, b"# A")}
+        look(make("webdav", f"{server.url}/dav", username="me", password="pw"))
+        assert ["Authorization" in headers for _, _, headers, _ in server.requests] == [True, True]
+        assert ["Authorization" in headers for _, _, headers, _ in other.requests] == [False]
 
 
 def test_credentials_go_unencrypted_only_to_a_host_that_the_operator_names(
