@@ -24,7 +24,7 @@ from feedback.models import Evidence, GoldenQuestion, RatedPassage, RatedQuestio
 from ragsite.accounts import personal_data
 from ragsite.accounts.personal_data import deletion_start, deletions_do, export_file
 from ragsite.models import Account, ApiToken
-from retrieval.models import Collection, Document, Memory
+from retrieval.models import Collection, Document, Memory, SamplePreference
 from tests.clients import browser, sure
 from tests.factories import (
     PASSWORD,
@@ -71,6 +71,7 @@ def person(**values: Any) -> User:
     )
     ChunkFactory(document=document)
     MemoryFactory(user=user)
+    SamplePreference.objects.create(user=user, left_out=True)
     ApiToken.objects.create(user=user, name="laptop", prefix="abcdefgh", key_hash=str(user.pk))
     return user
 
@@ -100,6 +101,7 @@ def test_an_export_holds_every_kind_of_row_and_the_files_as_uploaded() -> None:
         question["text"] and answer["text"] and read["chat/source.json"][0]["text"] and read["chat/decisionstep.json"]
     )
     assert read["feedback/rating.json"][0]["comment"] == "too old" and read["feedback/evidence.json"]
+    assert read["retrieval/samplepreference.json"][0]["left_out"] is True
     assert read["retrieval/memory.json"] and read["ragsite/apitoken.json"][0]["name"] == "laptop"
     assert read["auth/user.json"][0]["username"] == user.username and read["usersessions/usersession.json"]
     (file,) = (name for name in names if name.startswith("documents/"))

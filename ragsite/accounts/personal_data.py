@@ -45,7 +45,7 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
     "user": (
         "ragsite.Account", "account.EmailAddress", "mfa.Authenticator", "socialaccount.SocialAccount",
         "usersessions.UserSession", "ragsite.ApiToken", "chat.Session", "feedback.Rating",
-        "retrieval.Memory", "retrieval.MemoryPreference",
+        "retrieval.Memory", "retrieval.MemoryPreference", "retrieval.SamplePreference",
     ),
     "owner": ("retrieval.Collection", "retrieval.SyncSource"),
     "collection__owner": ("retrieval.Document",),

@@ -39,7 +39,7 @@ CARRIED = (
     "retrieval.Collection", "retrieval.CollectionPerson", "retrieval.ShareReply", "retrieval.Document",
     "retrieval.SyncSource",
     "retrieval.DocumentKey",
-    "retrieval.Memory", "retrieval.MemoryOrigin", "retrieval.MemoryPreference",
+    "retrieval.Memory", "retrieval.MemoryOrigin", "retrieval.MemoryPreference", "retrieval.SamplePreference",
     "chat.Session", "chat.Message", "chat.Source", "chat.DecisionStep", "chat.Share",
     "chat.AnswerReview", "chat.ReviewedCollection", "chat.AnswerLabel", "chat.DeskEvent",
     "feedback.Rating", "feedback.RatedQuestion", "feedback.RatedPassage", "feedback.Evidence", "feedback.QuestionPair",
