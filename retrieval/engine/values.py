@@ -39,6 +39,7 @@ class CollectionRef:
     documents: int = 0  # that a search looks into
     being_read: int = 0  # that it does not look into yet
     attached: bool = False  # to the conversation: "this document" means one of it
+    own: bool = False  # the asking user's: of passages that fit alike, these come first
     changed_at: datetime | None = field(default=None, repr=False, compare=False)  # None: perhaps just now
 
     @property

@@ -245,8 +245,8 @@ def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
     Raises CollectionNotFoundError for an address that means nothing that is visible.
     """
     if not names:
-        return _scope(default_collections(user).order_by("name", "created_at"))
-    return _scope_of(collections_find(user=user, names=names))
+        return _scope(default_collections(user).order_by("name", "created_at"), user=user)
+    return _scope_of(collections_find(user=user, names=names), user=user)
 
 
 def scope_of_earlier(*, user: User, names: Sequence[str], ids: Sequence[str], asked_at: datetime) -> SearchScope:
@@ -257,7 +257,7 @@ def scope_of_earlier(*, user: User, names: Sequence[str], ids: Sequence[str], as
     """
     if ids or not names:
         return scope_for(user=user, names=ids)
-    return _scope_of(collections_find(user=user, names=names, made_before=asked_at))
+    return _scope_of(collections_find(user=user, names=names, made_before=asked_at), user=user)
 
 
 def scope_for_all(*, names: Sequence[str] = ()) -> SearchScope:
@@ -272,17 +272,21 @@ def scope_for_all(*, names: Sequence[str] = ()) -> SearchScope:
 
 def scope_attached(*, user: User, conversation_id: uuid.UUID) -> SearchScope:
     """The files of one of the user's conversations; empty where it has none."""
-    return _scope(attached_collections(user).filter(conversation_id=conversation_id))
+    return _scope(attached_collections(user).filter(conversation_id=conversation_id), user=user)
 
 
-def _scope_of(collections: Mapping[str, Collection | None]) -> SearchScope:
+def _scope_of(collections: Mapping[str, Collection | None], *, user: User = None) -> SearchScope:
     if missing := sorted(name for name, collection in collections.items() if collection is None):
         raise CollectionNotFoundError(fields={"collections": missing})
-    return _scope({collection.pk: collection for collection in collections.values() if collection is not None}.values())
+    named = {collection.pk: collection for collection in collections.values() if collection is not None}
+    return _scope(named.values(), user=user)
 
 
-def collection_ref(collection: Collection, *, documents: int = 0, being_read: int = 0) -> CollectionRef:
-    """The engine's value of a collection. documents: that a search looks into; being_read: those that it will."""
+def collection_ref(
+    collection: Collection, *, documents: int = 0, being_read: int = 0, user: User = None
+) -> CollectionRef:
+    """The engine's value of a collection. documents: that a search looks into; being_read: those that it will; user:
+    who asks."""
     return CollectionRef(
         id=str(collection.pk),
         name=collection.name,
@@ -291,6 +295,7 @@ def collection_ref(collection: Collection, *, documents: int = 0, being_read: in
         documents=documents,
         being_read=being_read,
         attached=collection.conversation_id is not None,
+        own=collection.owner_id is not None and user is not None and collection.owner_id == user.pk,
         changed_at=collection.updated_at,
     )
 
@@ -307,7 +312,7 @@ def scope_of_documents(documents: Iterable[Document]) -> SearchScope:
     return _scope({document.collection_id: document.collection for document in documents}.values())
 
 
-def _scope(collections: Iterable[Collection]) -> SearchScope:
+def _scope(collections: Iterable[Collection], *, user: User = None) -> SearchScope:
     found = list(collections)
     searched = Q(status=Document.Status.READY, superseded_at=None)
     counted = Document.objects.filter(collection__in=found).order_by().values("collection")
@@ -318,7 +323,7 @@ def _scope(collections: Iterable[Collection]) -> SearchScope:
     refs = []
     for one in found:
         ready, unread = counts.get(one.pk, (0, 0))
-        refs.append(collection_ref(one, documents=ready, being_read=unread))
+        refs.append(collection_ref(one, documents=ready, being_read=unread, user=user))
     return SearchScope(tuple(refs))
 
 

@@ -363,13 +363,17 @@ class HybridSearcher:
         self, found: _Found, scope: SearchScope, top_k: int
     ) -> tuple[tuple[ScoredChunk, ...], tuple[TailHit, ...]]:
         """The best `top_k` that still exist, each text once, and what follows down to the place from which ratings may
-        lift. Texts are read for the former alone."""
+        lift. Texts are read for the former alone. Of those that score alike the asking user's own come first."""
         ranking, batch = best_first(found.fused), top_k + max(5, top_k // 2)
+        own = {ref.id for ref in scope.collections if ref.own}
         candidates: list[ScoredChunk] = []
         seen: set[str] = set()
         for start in range(0, len(ranking), batch):
             chunk_ids = ranking[start : start + batch]
             chunks = await self._store.fetch(chunk_ids, scope=scope)
+            others = {key for key in chunk_ids if key not in chunks or chunks[key].collection_id not in own}
+            chunk_ids.sort(key=lambda key: (-found.fused[key], key in others))
+            ranking[start : start + batch] = chunk_ids
             for at, chunk_id in enumerate(chunk_ids, start=start + 1):
                 chunk = chunks.get(chunk_id)
                 if chunk is None or (text := "".join(chunk.text.split()).casefold()) in seen:

@@ -84,6 +84,20 @@ def test_the_cache_shows_nobody_what_somebody_else_searched_for(library: None, c
     assert "cached_s" not in search(api_of(UserFactory()), query="borrow books").json()["notes"]
 
 
+def test_of_passages_that_fit_alike_ones_own_come_first(library: None) -> None:
+    one, other = UserFactory(), UserFactory()
+    for whose in (one, other):
+        collection = CollectionFactory(name="parking", owner=whose, visibility="public", approved=True, builtin=True)
+        for place in ("hall", "pool", "gate", "mill", "port"):
+            document = DocumentFactory(collection=collection, title=f"Parking, {place}")
+            ChunkFactory(document=document, text=f"Cars park behind the {place}.")
+    repair_index()
+    for whose in (one, other):
+        found = search(api_of(whose), query="Where do cars park?", top_k=5).json()["candidates"]
+        documents = Document.objects.filter(pk__in=[candidate["document_id"] for candidate in found])
+        assert [document.collection.owner for document in documents] == [whose] * 5
+
+
 def test_filters_and_stages_are_taken(library: None, client: APIClient) -> None:
     body = search(client, query="books", filters={"department": "Library"}, stages=["bm25"]).json()
     assert len(body["candidates"]) == 2
