@@ -339,9 +339,8 @@ class Chunk(models.Model):
     char_start = models.PositiveIntegerField(default=0)
     char_end = models.PositiveIntegerField(default=0)
     token_count = models.PositiveIntegerField(default=0)
-    table_rows = models.JSONField(
-        null=True, blank=True
-    )  # [first, last, of how many] of a table that it holds a part of
+    # [first, last, of how many] of a table that it holds a part of.
+    table_rows = models.JSONField(null=True, blank=True)
     # What the index finds it by, for searches without the index (`retrieval.knowledge.term_search`).
     terms = models.TextField(blank=True, editable=False)
     indexed = models.BooleanField(default=False)  # its vector is durably in Milvus
