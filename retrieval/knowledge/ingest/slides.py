@@ -20,7 +20,7 @@ from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.knowledge.ingest.sheets.charts import chart_table
 from retrieval.knowledge.ingest.tables import SpannedCell, grid_of, tables_of
 from retrieval.knowledge.ingest.text import MAX_HEADING_CHARS
-from retrieval.knowledge.ingest.unread import bounded, charts, drawings, on_slide, pictures, unread
+from retrieval.knowledge.ingest.unread import bounded, charts, comments, drawings, on_slide, pictures, unread
 
 RUNNING = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.HEADER, PP_PLACEHOLDER.SLIDE_NUMBER)
 EMBEDDED = (MSO_SHAPE_TYPE.EMBEDDED_OLE_OBJECT, MSO_SHAPE_TYPE.LINKED_OLE_OBJECT)
@@ -31,6 +31,7 @@ RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships
 ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
 DIAGRAM_DATA = DIAGRAM[1:-1]
 NEWER_CHART = "http://schemas.microsoft.com/office/drawing/2014/chartex"
+_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
 _MADE_UP_TITLE = re.compile(r"^(PowerPoint\b|Slide\b|幻灯片|投影片|演示文稿)", re.I)  # what programs write
 
 
@@ -86,13 +87,27 @@ class _SlideReader:
 
     def unread(self) -> Iterator[Sentence]:
         """After `blocks`."""
-        for count, told in ((self._pictures, pictures), (self._charts, charts), (self._drawings, drawings)):
+        counts = (
+            (self._pictures, pictures),
+            (self._charts, charts),
+            (self._drawings, drawings),
+            (self._comment_count(), comments),
+        )
+        for count, told in counts:
             if count:
                 yield unread(told(count), on_slide(self.page))
 
     def _notes(self) -> str:
         frame = self.slide.notes_slide.notes_text_frame if self.slide.has_notes_slide else None
         return _text(frame) if frame is not None else ""
+
+    def _comment_count(self) -> int:
+        parts = [
+            relation.target_part
+            for relation in self.slide.part.rels.values()
+            if relation.reltype.endswith("/comments") and not relation.is_external
+        ]
+        return sum(len(etree.fromstring(part.blob, _PARSER)) for part in parts)
 
     def _flat(self, shapes: Iterable[Any], title: Any, *, in_group: bool = False) -> Iterator[Any]:
         """Every shape in the order in which a screen reader takes them, those in groups too, without title, footers and
@@ -185,8 +200,7 @@ def _diagram_lines(part: Any, relation: str) -> list[str]:
     """The texts of a SmartArt diagram, each below what it belongs to. relation: of its data."""
     if relation not in part.rels or part.rels[relation].is_external:
         return []
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
-    root = etree.fromstring(part.related_part(relation).blob, parser)
+    root = etree.fromstring(part.related_part(relation).blob, _PARSER)
     texts: dict[str, str] = {}
     top = ""
     for point in root.iter(f"{DIAGRAM}pt"):

@@ -25,8 +25,11 @@ MAX_DEPTH = 6  # of tables beside each other above tables beside each other
 CAPTION_JOIN = " · "
 LOOKED_AT_ROWS = 50  # of a table, to see what its columns hold
 YEAR = re.compile(r"(?:19|20)\d\d(?:\s?[/–-]\s?\d{2,4})?")  # a number that may name a column
-# A number with what may stand around it: a sign or a currency, and a short unit.
-_VALUE = re.compile(r"[^\w\s]{0,3}(?:[A-Z]{3} ?)?[-+−]?[$€£¥]?\s?\d[\d\s.,:/'’–-]*\s?\S{0,5}")
+# A number with what may stand around it, a sign or a currency and a short unit; or what stands where it can't be
+# calculated ("#DIV/0!").
+_VALUE = re.compile(
+    r"[^\w\s]{0,3}(?:[A-Z]{3} ?)?[-+−]?[$€£¥]?\s?\d[\d\s.,:/'’–-]*\s?\S{0,5}|#[^\W\d_a-z][A-Z\d/]{1,14}[!?]?"
+)
 
 
 class SpannedCell(NamedTuple):

@@ -34,6 +34,11 @@ def formulas(count: int) -> Sentence:
     return counted("{count} formula without a stored value", "{count} formulas without a stored value", count)
 
 
+def comments(count: int) -> Sentence:
+    """Remarks of its reviewers."""
+    return counted("{count} comment", "{count} comments", count)
+
+
 def attachments(count: int) -> Sentence:
     return counted("{count} attachment", "{count} attachments", count)
 

@@ -82,23 +82,22 @@ def recognised_pages(
 ) -> dict[int, RecognisedPage]:
     """Pages that are pictures, by their numbers; those for which there was no time failed.
 
-    Raises DocumentUnreadableError where there was none for the first one of a document that has nothing else (is_all).
+    Raises DocumentUnreadableError where there was none for any of a document that has nothing else (is_all).
     """
     deadline = time.monotonic() + TIMEOUT_S
-    pages: dict[int, RecognisedPage] = {}
-    is_late = False
+    pages = {number: RecognisedPage(failed=True) for number in numbers}
+    is_slow = False
     for number in numbers:
-        page = RecognisedPage(failed=True)
         try:
-            if not is_late:
-                page = _recognised_page(document[number - 1], number, languages, deadline)
-        except OcrTimeoutError as error:
-            if is_all and not any(done.blocks for done in pages.values()):
-                raise DocumentUnreadableError(TOO_SLOW) from error
-            is_late = True
+            pages[number] = _recognised_page(document[number - 1], number, languages, deadline)
+        except OcrTimeoutError:
+            is_slow = True
+            if time.monotonic() >= deadline:
+                break
         except (pypdfium2.PdfiumError, OSError, subprocess.SubprocessError):
-            pass  # Tesseract can't cope with it
-        pages[number] = page
+            continue  # it stays among those that failed, which the document tells of
+    if is_slow and is_all and not any(page.blocks for page in pages.values()):
+        raise DocumentUnreadableError(TOO_SLOW)
     return pages
 
 

@@ -1,6 +1,6 @@
 """Workbooks as their program shows them: every visible sheet under its name, cells in their formats, merged cells
-filled
-in, hidden rows and columns left out. Formulas give the results that were stored with them: nothing is calculated.
+filled in, hidden rows and columns left out. Formulas give the results that were stored with them: nothing is
+calculated.
 
 The archive's size was checked before.
 """
@@ -10,15 +10,15 @@ from __future__ import annotations
 import datetime as dt
 import posixpath
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 from lxml import etree
-from openpyxl.cell.cell import ERROR_CODES
-from openpyxl.utils.cell import coordinate_to_tuple, range_boundaries
+from openpyxl.chartsheet import Chartsheet
+from openpyxl.utils.cell import coordinate_to_tuple, get_column_letter, range_boundaries
 
 from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
@@ -26,7 +26,7 @@ from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, table_block
 from retrieval.knowledge.ingest.sheets.charts import chart_table
 from retrieval.knowledge.ingest.sheets.number_formats import shown_date, shown_duration, shown_number, shown_text
 from retrieval.knowledge.ingest.tables import Row, tables_of
-from retrieval.knowledge.ingest.unread import bounded, formulas, in_sheet, pictures, unread
+from retrieval.knowledge.ingest.unread import bounded, charts, drawings, formulas, in_sheet, pictures, unread
 
 MAX_CELLS = 500_000  # of a workbook, empty ones between filled ones included
 MAX_ROWS = 1_048_576  # the format's limit of a sheet; only a file made to do harm names a later row
@@ -40,6 +40,8 @@ RELATION = "{http://schemas.openxmlformats.org/package/2006/relationships}Relati
 RELATION_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 NEXT_THREAD = "{http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments}"
+EMBEDDED = ("oleObject", "package")
+CHARTS = ("chart", "chartEx")
 WHITE = "FFFFFF"
 TOO_LARGE = worded("The workbook has more than {max_cells:,} cells; split it.", max_cells=MAX_CELLS)
 
@@ -59,6 +61,8 @@ class _Sheet:
     notes: list[str] = field(default_factory=list)
     texts: list[Block] = field(default_factory=list)
     pictures: int = 0
+    charts: int = 0
+    drawings: int = 0
 
     def blocks(self) -> Iterator[Block]:
         rows = list(self._grid())
@@ -69,10 +73,15 @@ class _Sheet:
         yield from (Block(text=note, kind="note") for note in self.notes)
 
     def unread(self) -> Iterator[Sentence]:
-        if self.not_stored:
-            yield unread(formulas(self.not_stored), in_sheet(self.title))
-        if self.pictures:
-            yield unread(pictures(self.pictures), in_sheet(self.title))
+        counts = (
+            (self.not_stored, formulas),
+            (self.pictures, pictures),
+            (self.charts, charts),
+            (self.drawings, drawings),
+        )
+        for count, told in counts:
+            if count:
+                yield unread(told(count), in_sheet(self.title))
 
     def _grid(self) -> Iterator[Row]:
         """All rows equally long; one empty row between rows that are apart."""
@@ -135,26 +144,33 @@ def parse_xlsx(path: Path) -> ParsedDocument:
         # As an open file: a path would be judged by its extension once more.
         workbook = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         parts = _sheet_parts(archive)
-        for sheet in workbook.worksheets:
-            if sheet.sheet_state != "visible":
-                continue
-            read = _Sheet(sheet.title)
-            sheet.reset_dimensions()  # what the file declares may be far larger than what it holds
-            shown = _Shown()
-            for number, row in enumerate(sheet.iter_rows(), 1):
-                cells += len(row) or 1  # empty ones included
-                if cells > MAX_CELLS or number > MAX_ROWS:
-                    raise DocumentUnreadableError(TOO_LARGE)
-                texts = {column: text for column, cell in enumerate(row, 1) if (text := shown.text(cell))}
-                if texts:
-                    read.rows[number] = texts
-            if part := parts.get(sheet.title):
+        for title, part in parts.items():
+            sheet = workbook[title]
+            read = _Sheet(title)
+            if not isinstance(sheet, Chartsheet):
+                cells += _read_cells(sheet, read, MAX_CELLS - cells)
                 _read_layout(archive, part, read)
-                _read_beside(archive, part, read)
+            _read_beside(archive, part, read)
             blocks += read.blocks()
             told += read.unread()
         title = (workbook.properties.title or "").strip()
     return ParsedDocument(blocks=tuple(blocks), title=title, unread=bounded(told))
+
+
+def _read_cells(sheet: Any, read: _Sheet, most: int) -> int:
+    """How many there are, empty ones between filled ones included. Raises DocumentUnreadableError for more than
+    `most`."""
+    sheet.reset_dimensions()  # what the file declares may be far larger than what it holds
+    shown = _Shown()
+    count = 0
+    for number, row in enumerate(sheet.iter_rows(), 1):
+        count += len(row) or 1
+        if count > most or number > MAX_ROWS:
+            raise DocumentUnreadableError(TOO_LARGE)
+        texts = {column: text for column, cell in enumerate(row, 1) if (text := shown.text(cell))}
+        if texts:
+            read.rows[number] = texts
+    return count
 
 
 class _Shown:
@@ -165,7 +181,7 @@ class _Shown:
 
     def text(self, cell: Any) -> str:
         value = cell.value
-        if value is None or cell.data_type == "e" or value in ERROR_CODES:
+        if value is None:
             return ""
         text = " ".join(_shown(value, cell.number_format or "").split())
         return "" if text and self._is_unseen(cell) else text
@@ -220,7 +236,7 @@ def _relations(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]
 
 
 def _sheet_parts(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Title → part."""
+    """Of the visible ones, title → part."""
     books = [part for kind, part in _relations(archive, "/").values() if kind == "officeDocument"]
     book = books[0] if books else "xl/workbook.xml"
     root = _xml(archive, book)
@@ -228,7 +244,7 @@ def _sheet_parts(archive: zipfile.ZipFile) -> dict[str, str]:
     parts: dict[str, str] = {}
     for sheet in root.iter("{*}sheet") if root is not None else ():
         relation = relations.get(sheet.get(RELATION_ID, ""))
-        if relation is not None:
+        if relation is not None and sheet.get("state", "visible") == "visible":
             parts[sheet.get("name", "")] = relation[1]
     return parts
 
@@ -270,6 +286,7 @@ def _read_beside(archive: zipfile.ZipFile, part: str, sheet: _Sheet) -> None:
     """What belongs to the sheet besides its cells: notes, text boxes, charts."""
     notes: dict[str, str] = {}
     for kind, target in _relations(archive, part).values():
+        sheet.drawings += kind in EMBEDDED
         root = _xml(archive, target) if kind in ("comments", "threadedComment", "drawing") else None
         if root is None:
             continue
@@ -296,10 +313,12 @@ def _read_drawing(archive: zipfile.ZipFile, part: str, root: etree._Element, she
             sheet.texts.append(Block(text="\n".join(filter(None, lines))))
     for kind, target in _relations(archive, part).values():
         sheet.pictures += kind == "image"
+        sheet.drawings += kind == "diagramData"
         chart = _xml(archive, target) if kind == "chart" else None
         table = chart_table(chart) if chart is not None else None
         if table is not None:
             sheet.texts.append(table_block(table))
+        sheet.charts += kind in CHARTS and table is None
 
 
 # ------------------------------------------------------------------------------------------------ OpenDocument
@@ -360,10 +379,8 @@ class _OdsBook:
         number = 1
         for row in table.iter(f"{TABLE}table-row"):
             number += self._row(row, number, sheet)
-        for shape in table.iterfind(f"{TABLE}shapes"):
-            for text in _paragraphs(shape):
-                sheet.texts.append(Block(text=text))
-        sheet.pictures = sum(1 for _ in table.iter(f"{DRAW}image"))
+        for shape in table.iterfind(f"{TABLE}shapes/*"):
+            _read_shape(shape, sheet)
         return sheet
 
     def _row(self, row: etree._Element, number: int, sheet: _Sheet) -> int:
@@ -385,9 +402,8 @@ class _OdsBook:
             down = _repeated(cell, "number-rows-spanned")
             if across * down > 1 and len(sheet.merged) < MAX_MERGED:
                 sheet.merged.append((number, column, number + down - 1, column + across - 1))
-            for note in cell.iterchildren(f"{OFFICE}annotation"):
-                if not is_hidden and len(sheet.notes) < MAX_NOTES:
-                    sheet.notes.append("\n".join(_paragraphs(note, own=True)))
+            if not is_hidden and column not in sheet.hidden_columns:
+                self._beside(cell, f"{get_column_letter(column)}{number}", sheet)
             column += times
         if texts:
             self._count(len(texts) * (count - 1))
@@ -397,10 +413,30 @@ class _OdsBook:
             sheet.hidden_rows.update(range(number, min(number + count, MAX_ROWS + 1)))
         return count
 
+    def _beside(self, cell: etree._Element, place: str, sheet: _Sheet) -> None:
+        """Notes of a cell, and what is anchored in it."""
+        for element in cell:
+            if element.tag == f"{OFFICE}annotation":
+                if len(sheet.notes) < MAX_NOTES:
+                    lines = "\n".join(_paragraphs(element, own=True))
+                    sheet.notes.append(f"{place}: {lines}")
+            elif element.tag != f"{WORDS}p":
+                _read_shape(element, sheet)
+
     def _count(self, cells: int) -> None:
         self._cells += cells
         if self._cells > MAX_CELLS:
             raise DocumentUnreadableError(TOO_LARGE)
+
+
+def _read_shape(shape: etree._Element, sheet: _Sheet) -> None:
+    """The words in a shape, or in those of a group; counts what holds none."""
+    for frame in shape.iter(f"{DRAW}frame"):
+        is_object = frame.find(f"{DRAW}object") is not None or frame.find(f"{DRAW}object-ole") is not None
+        sheet.drawings += is_object
+        sheet.pictures += not is_object and frame.find(f"{DRAW}image") is not None
+    if lines := _paragraphs(shape):
+        sheet.texts.append(Block(text="\n".join(lines)))
 
 
 def _repeated(element: etree._Element, name: str) -> int:
@@ -408,7 +444,7 @@ def _repeated(element: etree._Element, name: str) -> int:
     return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
 
 
-def _paragraphs(element: etree._Element, *, own: bool = False) -> Iterable[str]:
+def _paragraphs(element: etree._Element, *, own: bool = False) -> list[str]:
     """The lines of text in an element; own: those that stand directly in it."""
     found = element.iterchildren(f"{WORDS}p") if own else element.iter(f"{WORDS}p")
     return [text for line in found if (text := _line(line))]

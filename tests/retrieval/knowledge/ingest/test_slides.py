@@ -9,6 +9,10 @@ import pptx
 from PIL import Image
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
+from pptx.opc.constants import CONTENT_TYPE as CT
+from pptx.opc.constants import RELATIONSHIP_TYPE as RT
+from pptx.opc.package import Part
+from pptx.opc.packuri import PackURI
 from pptx.util import Emu
 
 from retrieval.knowledge.ingest.blocks import ParsedDocument
@@ -130,6 +134,17 @@ def test_hidden_shapes_and_those_beside_the_slide_are_left_out(tmp_path: Path) -
         box.text_frame.text = text
     slide.shapes[2]._element.nvSpPr.cNvPr.set("hidden", "1")
     assert read(tmp_path, saved(presentation)).text == "seen"
+
+
+def test_comments_are_said_with_their_slides(tmp_path: Path) -> None:
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[5])
+    slide.shapes.title.text = "Map"
+    comments = b'<p:cmLst xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"><p:cm/><p:cm/></p:cmLst>'
+    part = Part(PackURI("/ppt/comments/comment1.xml"), CT.PML_COMMENTS, slide.part.package, comments)
+    slide.part.relate_to(part, RT.COMMENTS)
+    document = read(tmp_path, saved(presentation))
+    assert [str(what) for what in document.unread] == ["2 comments (slide 1)"]
 
 
 def test_pictures_are_said_with_their_slides(tmp_path: Path) -> None:

@@ -55,6 +55,23 @@ def test_too_slow_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         read(scan(LINES), "scan.pdf")
 
 
+def test_a_slow_page_does_not_keep_the_others_from_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "tesseract"
+    program.write_text(f"""#!/bin/sh
+[ "$1" = --list-langs ] && echo eng && exit
+cat >/dev/null
+mkdir {tmp_path}/second && exec sleep 60
+printf 'level\\tblock_num\\tpar_num\\tline_num\\tleft\\ttop\\twidth\\theight\\tconf\\ttext\\n'
+printf '5\\t1\\t1\\t1\\t150\\t200\\t90\\t40\\t96\\tBooks\\n'
+""")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(ocr, "PAGE_TIMEOUT_S", 2.0)
+    document = read(scan(LINES, LINES), "scan.pdf")
+    assert text_of(document) == "Books"
+    assert [str(what) for what in document.unread] == ["1 page that could not be recognised (page 1)"]
+
+
 def test_a_page_that_tesseract_fails_on_is_told_from_an_empty_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,15 +214,31 @@ def test_a_formula_without_a_stored_value_is_said(tmp_path: Path) -> None:
     assert [str(what) for what in document.unread] == ["1 formula without a stored value (sheet Plan)"]
 
 
-def test_notes_of_cells_and_charts_are_read(tmp_path: Path) -> None:
+def test_notes_of_cells_are_read(tmp_path: Path) -> None:
     book, sheet = workbook([("Month", "Guests"), ("May", 40), ("June", 55)])
     sheet["B3"].comment = Comment("counted twice", "Ode")
-    chart = BarChart()
-    chart.title = "Guests by month"
-    chart.add_data(Reference(sheet, min_col=2, min_row=1, max_row=3), titles_from_data=True)
-    sheet.add_chart(chart, "D2")
     document = read(tmp_path, saved(book))
     assert [block.text for block in document.blocks if block.kind == "note"] == ["B3: counted twice"]
+
+
+def test_a_chart_without_stored_figures_is_said(tmp_path: Path) -> None:
+    book, sheet = workbook([("Month", "Guests"), ("May", 40), ("June", 55)])
+    for place in (sheet, book.create_chartsheet("Plot"), book.create_chartsheet("Draft")):
+        chart = BarChart()
+        chart.add_data(Reference(sheet, min_col=2, min_row=1, max_row=3), titles_from_data=True)
+        place.add_chart(chart)
+    data = replaced(saved(book), {"xl/workbook.xml": (b'name="Draft"', b'name="Draft" state="hidden"')})
+    data = replaced(
+        data, {"xl/workbook.xml": (b'state="hidden" sheetId="3" state="visible"', b'state="hidden" sheetId="3"')}
+    )
+    document = read(tmp_path, data)
+    assert [str(what) for what in document.unread] == ["1 chart (sheet Sheet)", "1 chart (sheet Plot)"]
+
+
+def test_an_error_that_a_cell_shows_is_read_as_its_value(tmp_path: Path) -> None:
+    rows = [("Site", "Visits", "Share"), ("Harbour", 40, 0.5), ("Pier", "#N/A", "#DIV/0!"), ("Mole", 12, 0.25)]
+    text = read(tmp_path, xlsx_bytes({"Sheet": rows})).text
+    assert text.split("\n")[-2:] == ["Site: Pier; Visits: #N/A; Share: #DIV/0!", "Site: Mole; Visits: 12; Share: 0.25"]
 
 
 def test_rows_keep_the_numbers_that_their_program_shows(tmp_path: Path) -> None:
@@ -240,6 +256,7 @@ def ods_bytes(rows: str, *, styles: str = "", attributes: str = "") -> bytes:
         f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{prefix}:1.0"'
         for prefix in ("office", "table", "text", "style")
     )
+    names += ' xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"'
     content = (
         f"<office:document-content {names}><office:automatic-styles>{styles}</office:automatic-styles>"
         f'<office:body><office:spreadsheet><table:table table:name="Plan" {attributes}>{body}</table:table>'
@@ -270,6 +287,18 @@ def test_an_ods_file_is_read_as_it_is_shown(tmp_path: Path) -> None:
     assert document.text.split("\n")[-2:] == [
         "Zone: North; Ticket: Day; Price: 9.00 CHF", "Zone: North; Ticket: Week; Price: 31.00 CHF",
     ]  # fmt: skip
+
+
+def test_what_is_anchored_in_an_ods_files_cells_is_read_or_said(tmp_path: Path) -> None:
+    row = (
+        "<r><c><text:p>North</text:p></c><c><office:annotation><text:p>until May</text:p></office:annotation>"
+        "<text:p>Day</text:p><draw:custom-shape><text:p>Prices rise in June</text:p></draw:custom-shape></c>"
+        "<c><text:p>9</text:p><draw:frame><draw:image/></draw:frame>"
+        "<draw:frame><draw:object/><draw:image/></draw:frame></c></r>"
+    )
+    document = read_ods(tmp_path, ods_bytes(ODS_HEAD + row))
+    assert [block.text for block in document.blocks[2:]] == ["Prices rise in June", "B2: until May"]
+    assert [str(what) for what in document.unread] == ["1 picture without text (sheet Plan)", "1 drawing (sheet Plan)"]
 
 
 def test_a_formula_of_an_ods_file_without_a_stored_value_is_said(tmp_path: Path) -> None:
