@@ -15,10 +15,16 @@ pytestmark = pytest.mark.browser
 BELIEVED_S = 40  # the site believes a list of models for a quarter of a minute
 
 
+def chat_models(api: httpx.Client) -> list[str]:
+    models: list[str] = api.get("/api/status").json()["chat_models"]
+    return models
+
+
 @pytest.fixture
 def empty(site: Site, admin_api: httpx.Client) -> Iterator[Site]:
     """The site, whose server has no model for now, and which has noticed it."""
     before = dict(site.ollama.models)
+    listed = chat_models(admin_api)
     site.ollama.reset()
     site.ollama.models.clear()
     assert wait_until(lambda: not admin_api.get("/api/status").json()["online"], within_s=BELIEVED_S)
@@ -27,7 +33,7 @@ def empty(site: Site, admin_api: httpx.Client) -> Iterator[Site]:
     site.ollama.models.update(before)
     chosen = admin_api.patch("/api/model-server", json={"chat_models": [], "fast_model": "", "embed_model": ""})
     assert chosen.status_code == 200
-    assert wait_until(lambda: admin_api.get("/api/status").json()["online"], within_s=BELIEVED_S)
+    assert wait_until(lambda: chat_models(admin_api) == listed, within_s=BELIEVED_S)  # not the one that was downloaded
 
 
 def test_an_administrator_gets_a_model_and_an_answer_in_four_presses(
