@@ -10,7 +10,7 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import ensure_csrf_cookie
@@ -23,6 +23,7 @@ from chat.review.api import DaysQuery
 from chat.review.data import answer_detail, reasons_of
 from chat.review.marks import readings_log
 from chat.review.queue import (
+    ATTENTION,
     FILTER_NAMES,
     NOBODY,
     AnswerFilters,
@@ -48,6 +49,7 @@ from retrieval.engine.workflows import available_workflows
 CHOICES = 200  # of a filter
 EVENTS_A_PAGE = 100
 QUICK = ("state", "reason")
+FIRST_VIEW = {"state": AnswerReview.State.TODO.value, "reason": ATTENTION, "sort": "worst"}
 View = Callable[..., HttpResponse]
 
 
@@ -100,7 +102,9 @@ def _sentences(value: Any) -> list[str]:
 # ------------------------------------------------------------------------------------------------ the queue
 @desk_page()
 def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    """Wrong filters show no rows and say what is wrong."""
+    """Wrong filters show no rows and say what is wrong. The bare address leads to what wants a person's look."""
+    if not request.GET:
+        return redirect(_address(FIRST_VIEW))
     problems: list[str] = []
     answers, page, sort = AnswerReview.objects.none(), QueuePage([]), "newest"
     try:
@@ -125,6 +129,7 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "next": _address(params | {"after": page.after}) if page.after else "",
         "previous": _address(params | {"before": page.before}) if page.before else "",
         "quick": _quick(params, filters),
+        "is_first_view": params == FIRST_VIEW,
         "active": [
             (filters[name].label, filters[name].value(value), _address({**params, name: ""}))
             for name, value in params.items()
@@ -169,7 +174,7 @@ def _filters(access: DeskAccess) -> dict[str, Filter]:
     known = [(str(row.pk), row.address) for row in collections_known(access.user)[:CHOICES]]
     workflows = [(name, labels.workflow_label(name)) for name in available_workflows()]
     return {
-        "reason": Filter(_("Reason"), named(labels.REASONS)),
+        "reason": Filter(_("Reason"), [(ATTENTION, _("Needs a look")), *named(labels.REASONS)]),
         "state": Filter(_("State"), [(value, str(name)) for value, name in AnswerReview.State.choices]),
         "rating": Filter(_("Rating"), named(rated)),
         "decision": Filter(_("Decision"), named(labels.DECISIONS)),
@@ -191,15 +196,15 @@ def _params(query: QueryDict) -> dict[str, str]:
 
 
 def _query(params: Mapping[str, str]) -> str:
+    """Never empty: an address without a query is that of the first view."""
     query = QueryDict(mutable=True)
-    query.update({name: value for name, value in params.items() if value})
+    query.update({name: value for name, value in params.items() if value} or {"state": ""})
     return query.urlencode()
 
 
 def _address(params: Mapping[str, str], page: str = "") -> str:
     """Of the queue, or of another page, with these filters."""
-    query, page = _query(params), page or reverse("review")
-    return f"{page}?{query}" if query else page
+    return f"{page or reverse('review')}?{_query(params)}"
 
 
 def _quick(params: Mapping[str, str], filters: Mapping[str, Filter]) -> list[tuple[str, Filter, str]]:
@@ -245,7 +250,7 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
         "status": _status(row),
         "detail": detail,
         "replays": replays_latest(message=message_id),
-        "back": _address(params),
+        "back": _address(params) if request.GET else reverse("review"),
         "before": _address(params, reverse("review_answer", args=[before])) if before else "",
         "after": _address(params, reverse("review_answer", args=[after])) if after else "",
         "collections": [one.address for one in collections_known(access.user).filter(pk__in=detail["collections"])],

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -21,7 +23,7 @@ from rest_framework import serializers
 
 from chat.models import AnswerLabel, AnswerReview, Message, ReviewedCollection
 from chat.review.marks import MAX_LABEL_CHARS
-from chat.review.records import REASONS
+from chat.review.records import NOTED, REASONS
 from chat.review.roles import PERMISSIONS, DeskAccess
 from ragsite.core.api.fields import StrictQuerySerializer
 from ragsite.core.errors import InvalidInputError, NotFoundError
@@ -46,6 +48,7 @@ RATED: dict[str, Q] = {
     **{str(score): Q(worst_score=score) for score in range(1, 6)},
 }
 RATED |= {"up": RATED["good"], "down": RATED["bad"]}
+ATTENTION = "attention"  # as a reason: one that wants a person's look
 NOBODY = "nobody"  # as a reviewer: answers that are assigned to none
 PAGE_SIZE, MAX_PAGE_SIZE = 50, 100
 MAX_SEARCH_CHARS, MAX_WORDS = 300, 12
@@ -88,7 +91,7 @@ def _choice(values: Any, help_text: str = "") -> serializers.ChoiceField:
 class AnswerFilters(StrictQuerySerializer):
     """Filters of the queue; an empty one is left out. Unknown parameters are refused."""
 
-    reason = _choice(REASONS, "Why an answer is to be looked at.")
+    reason = _choice((ATTENTION, *REASONS), "Why an answer is to be looked at; attention: for one that wants a person.")
     rating = _choice(RATED, "The worst of its ratings: bad (1–2), good (4–5), any, none, or 1 to 5.")
     decision = _choice(Message.Decision.values)
     workflow = _choice(available_workflows())
@@ -155,7 +158,7 @@ def answers_queue(*, access: DeskAccess, chosen: Mapping[str, Any]) -> QuerySet[
         if value := chosen.get(name):
             answers = answers.filter(**{name: value})
     if reason := chosen.get("reason"):
-        answers = answers.filter(**{reason: True})
+        answers = answers.filter(with_reason(reason))
     if rating := chosen.get("rating"):
         answers = answers.filter(RATED[rating])
     if since := chosen.get("from"):
@@ -165,6 +168,12 @@ def answers_queue(*, access: DeskAccess, chosen: Mapping[str, Any]) -> QuerySet[
     for word in chosen.get("search", "").split()[:MAX_WORDS]:
         answers = answers.filter(_with_word(word))
     return answers
+
+
+def with_reason(reason: str) -> Q:
+    if reason != ATTENTION:
+        return Q(**{reason: True})
+    return reduce(or_, (Q(**{name: True}) for name in REASONS if name not in NOTED))
 
 
 def _with_word(word: str) -> Q:
@@ -299,4 +308,5 @@ def labels_found() -> list[str]:
 def todo_counts() -> dict[str, int]:
     """`todo`, and each reason: how many of all answers are still to do, and for that reason."""
     todo = AnswerReview.objects.filter(state=AnswerReview.State.TODO)
-    return todo.aggregate(todo=Count("pk"), **{reason: Count("pk", filter=Q(**{reason: True})) for reason in REASONS})
+    by_reason = {reason: Count("pk", filter=with_reason(reason)) for reason in (ATTENTION, *REASONS)}
+    return todo.aggregate(todo=Count("pk"), **by_reason)

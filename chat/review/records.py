@@ -33,6 +33,7 @@ SEVERITY = {
 }  # fmt: skip
 WORST_RATED = 10  # more for a rating of 1
 REASONS = tuple(SEVERITY)
+NOTED = {"degraded", "slow"}  # reasons that are worth knowing; each other one wants a person's look
 USAGE = ("first_token_ms", "total_ms", "llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens")
 # What a row is made from. Passages and the wordings of the path are most of an answer, and not among it.
 READ = ("session__user", "role", "text", "request", "status", "created_at", "workflow", "model",

@@ -27,7 +27,8 @@ register.filter("step_status", lambda name: label(STATES, name))
 register.filter("reachable", reachable)
 _MARKUP = re.compile(
     r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)"
-    r"|^[ \t]{0,3}(?:#{1,6}|[-*+>]|\d{1,3}[.)])[ \t]"
+    r"|^[ \t>|]*:?--[-:| \t]*$"  # a rule, or that under the head of a table
+    r"|^(?:[ \t]{0,3}(?:#{1,6}|[-*+>]|\d{1,3}[.)])(?=[ \t\n]|$))+"  # of headings, lists and quotations, one in another
     r"|[*_`|]{1,3}"
     r"|\\([!-/:-@\[-`{-~])",
     re.M,
@@ -56,7 +57,7 @@ PLACES = (
         gettext_lazy("Feedback"), ("review_revisions", "review_revision", "review_boosts", "review_boost_new"), "curate"
     ),
     Place(gettext_lazy("Dashboard"), ("review_dashboard",)),
-    Place(gettext_lazy("Replays"), ("review_replays", "review_replay", "review_replay_new")),
+    Place(gettext_lazy("Replay history"), ("review_replays", "review_replay", "review_replay_new")),
     Place(gettext_lazy("Log"), ("review_log",), "administer"),
 )
 TABS = {

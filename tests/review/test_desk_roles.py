@@ -63,7 +63,7 @@ def calls(answer_id: str) -> dict[str, Call]:
     answer = f"/api/review/answers/{answer_id}"
     replay = Replay.objects.create(message_id=answer_id, question="How many books?").pk
     return {
-        "review": lambda client: client.get("/review/"),
+        "review": lambda client: client.get("/review/", {"state": ""}),
         "review_answer": lambda client: client.get(f"/review/answers/{answer_id}/"),
         "review_log": lambda client: client.get("/review/log/"),
         "review_dashboard": lambda client: client.get("/review/dashboard/"),

@@ -89,7 +89,7 @@ function draw() {
     line(gettext("Total time, p95"), ofDays((row) => seconds(row.total_ms.p95)), "amber", { borderDash: [4, 4] }),
   ]);
   chart("chart-trouble", [
-    line(gettext("Degraded"), ofDays((row) => percent(row.degraded, row.answers)), "amber"),
+    line(gettext("Done another way"), ofDays((row) => percent(row.degraded, row.answers)), "amber"),
     line(gettext("Not confirmed"), ofDays((row) => percent(row.unconfirmed, row.answers)), "accent"),
     line(gettext("Weakly supported"), ofDays((row) => percent(row.weak, row.answers)), "red"),
   ]);
