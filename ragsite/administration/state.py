@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_celery_beat.models import PeriodicTask
 
-from chat.models import AnswerReview
+from chat.review.queue import ATTENTION, todo_counts
 from chat.review.roles import DeskAccess
 from feedback.models import FeedbackState, KnowledgeGap, Revision
 from ragsite.core import storage
@@ -62,10 +62,7 @@ ADVICE: dict[tuple[str, str], Promise] = {
         "A worker is writing the missing rows. If the number does not go down within a few minutes, run "
         "“manage.py rebuild_index”; searches go on meanwhile."
     ),
-    ("ollama", "offline"): gettext_lazy(
-        "Start the model server, or check its address and the models chosen. Until then, answers show the "
-        "best-matching passages as they are."
-    ),
+    ("ollama", "offline"): gettext_lazy("Start the model server, or check its address and the models chosen."),
     ("ollama", "switched off"): gettext_lazy(
         "RAG_OFFLINE=1 in the environment switches models off. Remove it to connect one."
     ),
@@ -111,6 +108,10 @@ class Part:
     @property
     def state_label(self) -> str:
         return str(STATES[self.state])
+
+    @property
+    def summary(self) -> str:
+        return _("%(part)s: %(state)s") % {"part": self.title, "state": self.state_label}
 
     @property
     def is_switched_off(self) -> bool:
@@ -175,7 +176,7 @@ class Matter:
 def matters(*, access: DeskAccess, parts: list[Part]) -> list[Matter]:
     """The most urgent first."""
     found = [
-        Matter(text=f"{part.title}: {part.state_label}", address=reverse("administration_health"), link=_("What to do"))
+        Matter(text=part.summary, address=reverse("administration_health"), link=_("What to do"))
         for part in parts
         if part.needs_attention
     ]
@@ -247,7 +248,7 @@ def figures() -> Mapping[str, Any]:
         "waiting": jobs["waiting"],
         "running": jobs["running"],
         "oldest": oldest,
-        "answers_to_do": AnswerReview.objects.filter(state=AnswerReview.State.TODO).filter(severity__gt=0).count(),
+        "answers_to_do": todo_counts()[ATTENTION],
         "gaps": KnowledgeGap.objects.filter(state=KnowledgeGap.State.OPEN).count(),
         "free_gib": storage.free_mib() / 1024,
     }
