@@ -25,11 +25,9 @@ MAX_DEPTH = 6  # of tables beside each other above tables beside each other
 CAPTION_JOIN = " · "
 LOOKED_AT_ROWS = 50  # of a table, to see what its columns hold
 YEAR = re.compile(r"(?:19|20)\d\d(?:\s?[/–-]\s?\d{2,4})?")  # a number that may name a column
-# A number with what may stand around it, a sign or a currency and a short unit; or what stands where it can't be
-# calculated ("#DIV/0!").
-_VALUE = re.compile(
-    r"[^\w\s]{0,3}(?:[A-Z]{3} ?)?[-+−]?[$€£¥]?\s?\d[\d\s.,:/'’–-]*\s?\S{0,5}|#[^\W\d_a-z][A-Z\d/]{1,14}[!?]?"
-)
+# A number with what may stand around it: a sign or a currency, and a short unit.
+_VALUE = re.compile(r"[^\w\s]{0,3}(?:[A-Z]{3} ?)?[-+−]?[$€£¥]?\s?\d[\d\s.,:/'’–-]*\s?\S{0,5}")
+_ERROR = re.compile(r"#(?:[A-Z][A-Z\d/]{1,14}[!?]|[A-Z]/[A-Z])")  # what is shown of a number that can't be calculated
 
 
 class SpannedCell(NamedTuple):
@@ -211,7 +209,9 @@ def _table(head: Sequence[tuple[str, ...]], body: Sequence[Row], caption: str) -
 # ------------------------------------------------------------------------------------------------ heads
 def is_value(cell: str) -> bool:
     """Whether a cell reads like a number with its unit, which names no column."""
-    return len(cell) <= MAX_COLUMN_NAME_CHARS and bool(_VALUE.fullmatch(cell)) and not YEAR.fullmatch(cell)
+    if len(cell) > MAX_COLUMN_NAME_CHARS or YEAR.fullmatch(cell):
+        return False
+    return bool(_VALUE.fullmatch(cell) or _ERROR.fullmatch(cell))
 
 
 def _known_head(run: Sequence[Row]) -> int:
