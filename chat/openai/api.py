@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -71,7 +71,11 @@ class ChatCompletionsApi(ChatView):
         session_id = await database_call(_continued, user, arguments["request"]["history"]) if key_of(user) else None
         run = await ask_or_stop(user=user, session_id=session_id, **arguments)
         events = follow_or_stop(run.message.pk, credential_of_request(request))
-        about = {"model": body["model"], "site": request.build_absolute_uri("/")}
+        about = {
+            "model": body["model"],
+            "site": request.build_absolute_uri("/"),
+            "ignored": serializer.ignored,
+        }
         if body["stream"]:
             with_usage = (body.get("stream_options") or {}).get("include_usage", False)
             return streamed(_lines(events, str(run.message.pk), with_usage=with_usage, **about))
@@ -82,7 +86,13 @@ class ChatCompletionsApi(ChatView):
 
 
 async def _lines(
-    events: AsyncIterator[Event | None], message_id: str, *, model: str, site: str, with_usage: bool
+    events: AsyncIterator[Event | None],
+    message_id: str,
+    *,
+    model: str,
+    site: str,
+    ignored: Sequence[str],
+    with_usage: bool,
 ) -> AsyncIterator[str]:
     """Server-Sent Events as OpenAI sends them; comments while nothing happens."""
     chunks, numbering = Chunks(message_id, model=model), Numbering()
@@ -100,7 +110,7 @@ async def _lines(
                 case {"type": "done", "message": message}:
                     if text := numbering.finish():
                         yield _line(chunks.delta(content=text))
-                    for chunk in chunks.last(message, site=site, with_usage=with_usage):
+                    for chunk in chunks.last(message, site=site, ignored=ignored, with_usage=with_usage):
                         yield _line(chunk)
                     yield "data: [DONE]\n\n"
                 case {"type": "error", "code": code, "content": content}:

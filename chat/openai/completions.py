@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from chat.messages.data import evidence_address
@@ -71,8 +71,9 @@ def content_of(message: Mapping[str, Any]) -> tuple[str, dict[int, int]]:
     return text + options_of(message), numbering.numbers
 
 
-def completion(message: Mapping[str, Any], *, model: str, site: str) -> dict[str, Any]:
-    """A whole answer. site: the address that those of documents begin with."""
+def completion(message: Mapping[str, Any], *, model: str, site: str, ignored: Sequence[str]) -> dict[str, Any]:
+    """A whole answer. site: the address that those of documents begin with. ignored: parameters of the request that
+    changed nothing."""
     content, _ = content_of(message)
     choice = {
         "index": 0,
@@ -83,7 +84,7 @@ def completion(message: Mapping[str, Any], *, model: str, site: str) -> dict[str
         "finish_reason": finish_reason(message),
     }  # fmt: skip
     about = _about(message["message_id"], "chat.completion", model)
-    return {**about, "choices": [choice], "usage": usage(message), "ragsite": ragsite(message)}
+    return {**about, "choices": [choice], "usage": usage(message), "ragsite": ragsite(message, ignored)}
 
 
 class Chunks:
@@ -95,14 +96,16 @@ class Chunks:
     def delta(self, **delta: Any) -> dict[str, Any]:
         return self._chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}])
 
-    def last(self, message: Mapping[str, Any], *, site: str, with_usage: bool) -> Iterator[dict[str, Any]]:
+    def last(
+        self, message: Mapping[str, Any], *, site: str, ignored: Sequence[str], with_usage: bool
+    ) -> Iterator[dict[str, Any]]:
         """After the text: what is left of it, annotations, why it ends; and usage where it was asked for."""
         if options := options_of(message):
             yield self.delta(content=options)
         if cited := citations(message, site=site):
             yield self.delta(annotations=cited)
         choice = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": finish_reason(message)}
-        yield self._chunk([choice]) | {"ragsite": ragsite(message)}
+        yield self._chunk([choice]) | {"ragsite": ragsite(message, ignored)}
         if with_usage:
             yield self._chunk([]) | {"usage": usage(message)}
 
@@ -137,8 +140,9 @@ def citations(message: Mapping[str, Any], *, site: str) -> list[dict[str, Any]]:
     return cited
 
 
-def ragsite(message: Mapping[str, Any]) -> dict[str, Any]:
-    """What OpenAI has no place for, as `POST /api/chat` answers it. Each source has its `number` in the text, too."""
+def ragsite(message: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, Any]:
+    """What OpenAI has no place for, as `POST /api/chat` answers it, and what was ignored. Each source has its `number`
+    in the text, too."""
     _, numbers = content_of(message)
     sources = [{**source, "number": numbers.get(source["marker"])} for source in message["sources"]]
-    return {name: message[name] for name in RAGSITE} | {"sources": sources}
+    return {name: message[name] for name in RAGSITE} | {"sources": sources, "ignored": list(ignored)}

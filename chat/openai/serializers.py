@@ -21,7 +21,8 @@ from retrieval.knowledge.api.serializers import QuestionField
 MODEL = "ragsite"  # the site's default workflow
 MOST_MESSAGES = 2000
 MESSAGES_CHARS = 400_000  # all texts of a request together
-# What clients send without being asked. The site's own settings decide these, and tools are the site's.
+# What clients send without being asked. The site's own settings decide these, and tools are the site's; the answer
+# names those that were sent.
 IGNORED = frozenset({
     "temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "presence_penalty", "frequency_penalty",
     "logit_bias", "logprobs", "top_logprobs", "seed", "user", "metadata", "store", "service_tier", "reasoning_effort",
@@ -56,8 +57,11 @@ class StreamOptionsSerializer(StrictSerializer):
 
 
 class ChatCompletionSerializer(RequestSerializer):
-    """OpenAI's parameters; those that the site decides itself are taken and ignored. Beside them, by `extra_body`, the
-    fields of `POST /api/chat`."""
+    """OpenAI's parameters; those that the site decides itself are taken and ignored, unless an answer without them
+    would be of no use: a call of a tool, or JSON. Beside them, by `extra_body`, the fields of `POST /api/chat`.
+
+    ignored: the names of those that were sent.
+    """
 
     workflow = None  # type: ignore[assignment]  # the model says it
     model = TextField(max_length=500, help_text="`ragsite`, `ragsite/quick`, `ragsite:<collection>` …")
@@ -71,7 +75,10 @@ class ChatCompletionSerializer(RequestSerializer):
     stream_options = StreamOptionsSerializer(required=False, allow_null=True)
 
     def to_internal_value(self, data: Any) -> Any:
+        self.ignored: list[str] = []
         if isinstance(data, Mapping):
+            _require_text(data)
+            self.ignored = sorted(name for name in IGNORED if data.get(name) is not None)
             data = {name: value for name, value in data.items() if name not in IGNORED}
         return super().to_internal_value(data)
 
@@ -84,7 +91,7 @@ class ChatCompletionSerializer(RequestSerializer):
                 worded("These messages are too long; send at most {most:,} characters.", most=MESSAGES_CHARS)
             )
         if texts[-1]["role"] != "user":
-            raise _refused(worded("The last message must be the user's question."))
+            raise _refused("messages", worded("The last message must be the user's question."))
         QuestionField().run_validation(texts[-1]["text"])
         return [message for message in texts if message["role"] in ("user", "assistant") and message["text"]]
 
@@ -101,11 +108,23 @@ class ChatCompletionSerializer(RequestSerializer):
         return {"text": question["text"], "request": request}
 
 
+def _require_text(body: Mapping[str, Any]) -> None:
+    """Raises InvalidInputError where the client can't use an answer in words."""
+    if body.get("tool_choice") not in (None, "none", "auto"):
+        sentence = worded(
+            "This site answers from its documents and calls none of a client's tools: leave “tool_choice” out, or send "
+            "“auto”."
+        )
+        raise _refused("tool_choice", sentence)
+    if body.get("response_format") not in (None, {"type": "text"}):
+        raise _refused("response_format", worded("Answers are Markdown, not JSON: leave “response_format” out."))
+
+
 def _role(message: Mapping[str, Any]) -> str:
     """Raises InvalidInputError."""
     role = message.get("role")
     if not isinstance(role, str):
-        raise _refused(worded("Each message has a role: “user”, “assistant” or “system”."))
+        raise _refused("messages", worded("Each message has a role: “user”, “assistant” or “system”."))
     return role
 
 
@@ -118,15 +137,15 @@ def _text(content: Any) -> str:
             return clean_text(content)
         case list():
             return "\n".join(_text(part) if isinstance(part, str) else _text_of_part(part) for part in content)
-    raise _refused(worded("The content of a message is a text, or a list of texts."))
+    raise _refused("messages", worded("The content of a message is a text, or a list of texts."))
 
 
 def _text_of_part(part: Any) -> str:
     match part:
         case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
             return clean_text(text)
-    raise _refused(worded("Only text is taken here; upload files as documents."))
+    raise _refused("messages", worded("Only text is taken here; upload files as documents."))
 
 
-def _refused(sentence: str) -> InvalidInputError:
-    return InvalidInputError(sentence, fields={"messages": [sentence]})
+def _refused(field: str, sentence: str) -> InvalidInputError:
+    return InvalidInputError(sentence, fields={field: [sentence]})

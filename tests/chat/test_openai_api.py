@@ -26,6 +26,7 @@ from tests.chat.conftest import TEXT, ScriptedWorkflow, program_key, source
 from tests.factories import CollectionFactory
 
 QUESTION: list[Any] = [{"role": "user", "content": "How many books may I borrow?"}]
+TOOLS: list[Any] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 
 
 @pytest.fixture
@@ -172,6 +173,9 @@ async def test_langchain_speaks_to_it(site_url: str, user: User, workflow: Scrip
         ({"messages": [{"role": "user", "content": "x" * 8001}]}, 413, "messages"),
         ({"messages": [{"role": "user", "content": "x" * (1 << 20)}]}, 413, None),
         ({"n": 2}, 400, "n"),
+        ({"tools": TOOLS, "tool_choice": "required"}, 400, "tool_choice"),
+        ({"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "weather"}}}, 400, "tool_choice"),
+        ({"response_format": {"type": "json_object"}}, 400, "response_format"),
         ({"extra_body": {"colour": "red"}}, 400, "colour"),
         ({"extra_body": {f"key{number}": 1 for number in range(10_000)}}, 400, "key0"),
     ],
@@ -189,6 +193,17 @@ async def test_what_is_wrong_is_told_in_openais_form(
 async def test_what_every_client_sends_is_taken(client: AsyncOpenAI, workflow: ScriptedWorkflow) -> None:
     answer = await ask(client, temperature=0.2, max_tokens=50, top_p=1, seed=1, user="me", stop=["x"])
     assert answer.choices[0].message.content == TEXT
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_names_what_of_its_request_was_ignored(
+    client: AsyncOpenAI, workflow: ScriptedWorkflow, stream: bool
+) -> None:
+    sent = {"tools": TOOLS, "tool_choice": "auto", "response_format": {"type": "text"}, "temperature": 0}
+    answer = await ask(client, **sent, stop=None, stream=stream)
+    if stream:
+        *_, answer = [chunk async for chunk in answer]
+    assert answer.ragsite["ignored"] == sorted(sent)
 
 
 async def test_keys_without_the_scope_or_none_are_refused(site_url: str, user: User) -> None:
