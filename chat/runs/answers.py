@@ -6,10 +6,11 @@ and may come back: it goes on as long as the row still has its token. Whoever en
 
 from __future__ import annotations
 
+import logging
 import uuid
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -27,8 +28,10 @@ from ragsite.core.messages import wordings_of
 from ragsite.core.text import clean_json, clean_text
 from retrieval.engine import values
 from retrieval.engine.ports import Prompt
+from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.trace import StepRecord
 
+logger = logging.getLogger(__name__)
 STALE_AFTER_S = 8.0  # an answer without a sign of life for this long was interrupted
 
 STREAMING = Message.Status.STREAMING
@@ -38,6 +41,7 @@ SOURCE_COLUMNS = (
     "marker", "kind", "document_id", "chunk_id", "title", "page", "heading", "file_name", "url", "published", "text",
     "scores", "cited",
 )  # fmt: skip
+SPENT = ("llm_calls", "prompt_tokens", "completion_tokens", "total_ms")  # of an answer's usage
 LOST_AFTER = 3  # times STALE_AFTER_S, after which a silent run is no longer waited for
 EndStatus = Literal["complete", "cut", "stopped", "interrupted", "failed"]
 
@@ -46,8 +50,8 @@ EndStatus = Literal["complete", "cut", "stopped", "interrupted", "failed"]
 class Outcome:
     """How a run ended, as it is stored. `answer.text`: all that was sent in chunks, no more and no less.
 
-    continued: it went on with an answer that was there; its steps come behind those of before. again: an earlier run
-    may have stored a path, which goes.
+    continued: it went on with an answer that was there; its steps are numbered behind those of before. again: an
+    earlier run may have stored a path, which goes.
     """
 
     status: EndStatus
@@ -87,8 +91,8 @@ def answer_save_partial(
         try:
             with transaction.atomic():
                 lease.held().update(status=STREAMING, finished_at=None)
-        except IntegrityError:  # one_answer_at_once_per_session: another one was begun; this one shows when it ends
-            pass
+        except IntegrityError:  # one_answer_at_once_per_session
+            logger.info("message %s is shown when it ends: another one of its conversation was begun", message_id)
     if sources:
         _store_sources(Message(pk=message_id), sources)
     return True
@@ -112,19 +116,42 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     columns["wordings"] |= wordings_of(failure.message) if failure else {}
     if outcome.continued:
         columns["wordings"] = message.wordings | columns["wordings"]
+        columns["degraded"] = _degraded_before(message, outcome.steps) + columns["degraded"]
+        columns["usage"] = _usage_of_both(message.usage, columns["usage"])
     for name, value in columns.items():
         setattr(message, name, value)
     message.save(update_fields=columns)
     _store_sources(message, answer.sources)
-    before = 0
-    if outcome.continued:
-        before = message.decision_steps.aggregate(last=Max("seq"))["last"] or 0
-    elif outcome.again:
+    if outcome.again and not outcome.continued:
         message.decision_steps.all().delete()
-    DecisionStep.objects.bulk_create(_step_row(message, step, before=before) for step in outcome.steps)
-    _store_prompts(message, outcome, before=before)
+        message.filled_prompts.all().delete()
+    DecisionStep.objects.bulk_create(_step_row(message, step) for step in outcome.steps)
+    _store_prompts(message, outcome)
     Session.objects.filter(pk=message.session_id).update(updated_at=timezone.now())
     return True
+
+
+def steps_stored(message: Message) -> int:
+    """The number of the last step of its decision path."""
+    last: int | None = message.decision_steps.aggregate(last=Max("seq"))["last"]
+    return last or 0
+
+
+def _degraded_before(message: Message, steps: Sequence[StepRecord]) -> list[dict[str, str]]:
+    """What fell back before the answer was gone on with, but for what was done again since, as the writing is."""
+    again = {step.name for step in steps}
+    before = message.decision_steps.filter(status="degraded").exclude(name__in=again).order_by("seq")
+    fallbacks = dict.fromkeys((step.name, step.detail.get("reason", "")) for step in before)
+    return [{"step": name, "reason": reason} for name, reason in fallbacks]
+
+
+def _usage_of_both(begun: Mapping[str, Any], rest: Mapping[str, Any]) -> dict[str, Any]:
+    """Of an answer and of what was added to it. The first token, and the rounds before it, are those of its beginning.
+
+    begun: empty where the process that wrote it has died.
+    """
+    spent = {name: (begun.get(name) or 0) + (rest.get(name) or 0) for name in SPENT}
+    return {**rest, **begun, **spent}
 
 
 def _error(failure: AppError) -> dict[str, Any]:
@@ -190,27 +217,37 @@ def answer_take(*, message_id: uuid.UUID, shown: Recorded) -> tuple[uuid.UUID, t
             count = F("taken_over") + 1
             if not lease.take(status=STREAMING, finished_at=None, text=clean_text(shown.text), taken_over=count):
                 return None
-            message = Message.objects.get(pk=message_id)
-            message.text = ""  # where the sources are cited is known at the end
-            sources = tuple(source_value(_row_of_data(message, data)) for data in shown.sources)
-            _store_sources(message, sources)
-            message.decision_steps.all().delete()
-            DecisionStep.objects.bulk_create(
-                DecisionStep(message=message, **_fitted(DecisionStep, dict(step))) for step in shown.steps
-            )
+            sources = _store_shown(message_id, shown)
     except IntegrityError:  # one_answer_at_once_per_session
         answer_leave(message_id=message_id, shown=shown)
         return None
     return lease.token, sources
 
 
+@transaction.atomic
 def answer_leave(*, message_id: uuid.UUID, shown: Recorded | None, token: uuid.UUID | None = None) -> None:
-    """End an answer that nobody goes on with, as `interrupted`, with the text that was shown. token: its holder's."""
+    """End an answer that nobody goes on with, as `interrupted`, with all that was shown. token: its holder's."""
     ended: dict[str, Any] = {"status": Message.Status.INTERRUPTED, "finished_at": timezone.now(), **UNLEASED}
     if shown:
         ended["text"] = clean_text(shown.text)
     nobodys = Message.objects.filter(Q(status=STREAMING) | _silent_run(), pk=message_id)
-    (nobodys.filter(lease_token=token) if token else nobodys.filter(run_out())).update(**ended)
+    nobodys = nobodys.filter(lease_token=token) if token else nobodys.filter(run_out())
+    if nobodys.update(**ended) and shown:
+        _store_shown(message_id, shown)
+
+
+def _store_shown(message_id: uuid.UUID, shown: Recorded) -> tuple[values.Source, ...]:
+    """The sources and the steps of an answer whose text is stored. Returns the sources."""
+    message = Message.objects.get(pk=message_id)
+    sent = [source_value(_row_of_data(message, data)) for data in shown.sources]
+    cited = brackets_of(sent).cited(message.text)
+    sources = tuple(replace(source, cited=source.marker in cited) for source in sent)
+    _store_sources(message, sources)
+    message.decision_steps.filter(seq__in=[step["seq"] for step in shown.steps]).delete()
+    DecisionStep.objects.bulk_create(
+        DecisionStep(message=message, **_fitted(DecisionStep, dict(step))) for step in shown.steps
+    )
+    return sources
 
 
 def _row_of_data(message: Message, data: Mapping[str, Any]) -> Source:
@@ -275,20 +312,18 @@ def _source_row(message: Message, source: values.Source) -> Source:
     return Source(message=message, **_fitted(Source, fields))
 
 
-def _step_row(message: Message, step: StepRecord, *, before: int) -> DecisionStep:
+def _step_row(message: Message, step: StepRecord) -> DecisionStep:
     fields: dict[str, Any] = clean_json(step.as_dict())
-    fields |= {"seq": step.seq + before, "started_ms": max(0, step.started_ms), "duration_ms": max(0, step.duration_ms)}
+    fields |= {"started_ms": max(0, step.started_ms), "duration_ms": max(0, step.duration_ms)}
     return DecisionStep(message=message, **_fitted(DecisionStep, fields))
 
 
-def _store_prompts(message: Message, outcome: Outcome, *, before: int) -> None:
+def _store_prompts(message: Message, outcome: Outcome) -> None:
     """As they were filled, where the site keeps them; of each PROMPT_CHARS at most, its end left out."""
-    if outcome.again and not outcome.continued:
-        message.filled_prompts.all().delete()
     if not settings.RAG.retention.paths_days:
         return
     prompts = [
-        (step.seq + before, number, call.prompt)
+        (step.seq, number, call.prompt)
         for step in outcome.steps
         for number, call in enumerate(step.calls)
         if call.prompt is not None

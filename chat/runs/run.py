@@ -198,7 +198,8 @@ class Run:
     """One answer being written: `question` is answered into the stored `message`. `end` stops it early.
 
     unread: attached files that were not read when it was asked. again: an earlier run has written into the message;
-    begun: what is kept of that. joins: the log goes on behind what an earlier run has shown.
+    begun: what is kept of that. steps: how many its path has already. joins: the log goes on behind what an earlier run
+    has shown.
     """
 
     def __init__(
@@ -209,12 +210,13 @@ class Run:
         unread: Sequence[UUID] = (),
         again: bool = False,
         begun: Begun | None = None,
+        steps: int = 0,
         joins: Recorded | None = None,
     ) -> None:
         self.message, self.question = message, question
         self.again = again
         self.events = AnswerEvents(message.pk)
-        self.trace = Trace(self.events)
+        self.trace = Trace(self.events, after=steps)
         self.task: asyncio.Task[None] | None = None
         self._unread, self._begun, self._joins = unread, begun, joins
         self._token: Any = message.lease_token  # the right to write the message

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import Error as DatabaseError
 
 from chat.models import Message
-from chat.runs.answers import answer_leave, answer_take, answers_left
+from chat.runs.answers import answer_leave, answer_take, answers_left, steps_stored
 from chat.runs.draining import RestartingError, is_draining
 from chat.runs.event_log import EventLogGoneError, get_event_log
 from chat.runs.recorded import Recorded, recorded
@@ -41,13 +41,15 @@ async def answers_take_over() -> None:
             return
         try:
             left = {pk for pk in await database_call(answers_left) if run_find(pk) is None}
-            for message_id in left & seen:
-                await answer_take_over(message_id)
-            seen = left
         except DatabaseError as error:
             logger.warning("answers that were left could not be looked for: %s", error)
-        except Exception:  # the others are taken over all the same
-            logger.exception("an answer could not be taken over")
+            continue
+        for message_id in left & seen:
+            try:
+                await answer_take_over(message_id)
+            except Exception:  # the others are taken over all the same
+                logger.exception("message %s could not be taken over", message_id)
+        seen = left
 
 
 async def answer_take_over(message_id: UUID) -> Run | None:
@@ -100,4 +102,4 @@ def _taken(message_id: UUID, shown: Recorded) -> Run:
         scope, unread = with_attachments(scope, user=user, conversation_id=message.session_id)
     question = question_of(message, user=user, scope=scope)
     begun = Begun(question=question, text=shown.text, sources=sources, reason=message.reason) if has_begun else None
-    return Run(message, question, unread=unread, again=True, begun=begun, joins=shown)
+    return Run(message, question, unread=unread, begun=begun, steps=steps_stored(message), joins=shown)

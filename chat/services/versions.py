@@ -15,7 +15,7 @@ from chat import selectors
 from chat.errors import AnswerInProgressError
 from chat.messages.data import source_value
 from chat.models import Message, Session
-from chat.runs.answers import answer_lease, answers_mark_interrupted
+from chat.runs.answers import answer_lease, answers_mark_interrupted, steps_stored
 from chat.runs.run import Run
 from chat.services.ask import ask, check_limits, lock_asking, question_of, request_scope, run_begin, show
 from ragsite.core.errors import ConflictError, InvalidInputError
@@ -105,7 +105,9 @@ def _answer_take_up(*, user: User, message: Message) -> Run:
     message.lease_token = lease.token
     question = question_of(message, user=user, scope=scope)
     begun = Begun(question=question, text=message.text, sources=sources, reason=message.reason)
-    return Run(message, question, again=True, begun=begun if has_begun else None)
+    if not has_begun:
+        return Run(message, question, again=True)
+    return Run(message, question, again=True, begun=begun, steps=steps_stored(message))
 
 
 @transaction.atomic

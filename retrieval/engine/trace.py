@@ -354,10 +354,14 @@ class Usage:
 
 
 class Trace:
-    """Everything that happened while one question was answered."""
+    """Everything that happened while one question was answered.
 
-    def __init__(self, sink: EventSink | None = None) -> None:
+    after: the number of the last step before, where an answer is gone on with.
+    """
+
+    def __init__(self, sink: EventSink | None = None, *, after: int = 0) -> None:
         self.sink = sink or EventSink()
+        self.after = after
         self.steps: list[StepRecord] = []
         self.calls: list[ModelCall] = []
         self.first_token_ms: float | None = None
@@ -370,7 +374,7 @@ class Trace:
     @asynccontextmanager
     async def step(self, name: StepName) -> AsyncIterator[StepRecord]:
         """Open a decision-path entry. An exception marks it failed (with the kind of error) and goes on."""
-        record = StepRecord(seq=len(self.steps) + 1, name=name, started_ms=round(self.now_ms()))
+        record = StepRecord(seq=self.after + len(self.steps) + 1, name=name, started_ms=round(self.now_ms()))
         self.steps.append(record)
         token = _current.set((self, record))
         try:
@@ -433,7 +437,7 @@ class HeldBackTrace(Trace):
     they happen; text and sources do not reach the reader."""
 
     def __init__(self, run: Trace) -> None:
-        super().__init__(run.sink)
+        super().__init__(run.sink, after=run.after)
         self.steps, self.calls, self._began = run.steps, run.calls, run._began
 
     async def choose_sources(self, sources: Sequence[Source]) -> None: ...

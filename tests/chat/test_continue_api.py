@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from chat.models import Message, Source
 from retrieval.compose import close_engine
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of
-from tests.factories import MessageFactory, RatingFactory, SourceFactory
+from tests.factories import DecisionStepFactory, MessageFactory, RatingFactory, SourceFactory
 
 BEGINNING = "Undergraduates may borrow ten books [1]. They may keep them"
 PASSAGE = "Undergraduates may borrow ten books. They may keep them for four weeks."
@@ -50,6 +50,23 @@ async def test_the_answer_goes_on_in_the_same_message_from_the_same_sources(api:
     assert [sentence["supported"] for sentence in done["grounding"]] == [True, True]
     assert done["sources"][0]["rating"]["score"] == 5
     assert len({step["seq"] for step in done["decision_path"]}) == len(done["decision_path"])
+
+
+async def test_what_the_beginning_cost_and_where_it_fell_back_stays(api: Api, online: Any) -> None:
+    message = await unfinished(api)
+    before = [("rerank", "the model is slow"), ("generate", "out of room")]
+    for number, (name, reason) in enumerate(before, 1):
+        await sync_to_async(DecisionStepFactory)(
+            message=message, seq=number, name=name, status="degraded", detail={"reason": reason}
+        )
+    online.reply(structured=True, json={"supported": [True, True], "answers": True})
+    online.reply(text="for four weeks.")
+    done = (await api.call("post", path(message))).json()
+    assert done["degraded"] == [{"step": "rerank", "reason": "the model is slow"}]  # what is written is whole by now
+    assert [step["seq"] for step in done["decision_path"]] == list(range(1, len(done["decision_path"]) + 1))
+    was, usage = message.usage, done["usage"]
+    assert usage["llm_calls"] > was["llm_calls"] and usage["prompt_tokens"] > was["prompt_tokens"]
+    assert (usage["first_token_ms"], usage["llm_rounds"]) == (was["first_token_ms"], was["llm_rounds"])
 
 
 async def test_the_whole_answer_is_checked_by_its_words_and_then_by_the_model(api: Api, online: Any) -> None:

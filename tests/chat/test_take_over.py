@@ -1,0 +1,124 @@
+"""Answers whose process has died: what was shown of them is kept, whoever goes on with them, or nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from chat.models import Message
+from chat.runs.event_log import get_event_log
+from chat.services import take_over
+from chat.services.take_over import answer_take_over, answers_take_over
+from retrieval.compose import close_engine
+from tests.chat.conftest import Api, eventually
+from tests.factories import DecisionStepFactory, MessageFactory
+
+BEGINNING = "Undergraduates may borrow ten books [1]. They may keep them"
+SOURCE = {
+    "marker": 1, "kind": "document", "document_id": str(uuid4()), "chunk_id": "chunk-1", "title": "Loans", "page": 2,
+    "heading": "", "file_name": "", "url": "", "published": "", "scores": {"dense": 0.7}, "cited": False,
+    "text": "Undergraduates may borrow ten books. They may keep them for four weeks.",
+}  # fmt: skip
+
+
+def step(seq: int, name: str, status: str = "ok", reason: str = "") -> dict[str, Any]:
+    detail = {"reason": reason} if reason else {}
+    times = {"started_ms": 0, "duration_ms": 1}
+    return {"seq": seq, "name": name, "status": status, "summary": "", "detail": detail, **times}
+
+
+@pytest.fixture(autouse=True)
+async def _engine_of_this_test() -> AsyncIterator[None]:
+    yield
+    await close_engine()
+
+
+async def left(api: Api, *events: dict[str, Any]) -> Message:
+    """An answer of which this was shown when its process died."""
+
+    def make() -> Any:
+        question: Any = MessageFactory(question=True, session__user=api.user)
+        expired = {"lease_token": uuid4(), "lease_expires_at": timezone.now() - timedelta(seconds=1)}
+        return MessageFactory(
+            session=question.session, reply_to=question, text="", status="streaming", decision="", usage={}, **expired
+        )
+
+    message: Message = await sync_to_async(make)()
+    for seq, event in enumerate([{"type": "started"}, *events], 1):
+        await get_event_log().append(str(message.pk), {"seq": seq, "message_id": str(message.pk), **event})
+    return message
+
+
+def shown(*steps: dict[str, Any], text: str = "") -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = [{"type": "reasoning", "content": "…", "step": one} for one in steps]
+    if text:
+        events += [{"type": "sources", "sources": [SOURCE]}, {"type": "chunk", "content": text}]
+    return events
+
+
+async def ended(api: Api, message: Message) -> Any:
+    return (await api.call("get", f"/api/messages/{message.pk}")).json()
+
+
+SEARCHED = (step(1, "retrieve"), step(2, "rerank", "degraded", "the model is slow"))
+
+
+async def test_who_goes_on_keeps_text_path_and_fallbacks(api: Api, online: Any) -> None:
+    message = await left(api, *shown(*SEARCHED, text=BEGINNING))
+    online.reply(structured=True, json={"supported": [True, True], "answers": True})
+    online.reply(text="for four weeks.")
+    run = await answer_take_over(message.pk)
+    assert run is not None and run.task is not None
+    await run.task
+    answer = await ended(api, message)
+    assert (answer["status"], answer["answer"]) == ("complete", f"{BEGINNING} for four weeks [1].")
+    assert [one["name"] for one in answer["decision_path"]][:3] == ["retrieve", "rerank", "generate"]
+    assert [one["seq"] for one in answer["decision_path"]] == list(range(1, len(answer["decision_path"]) + 1))
+    assert answer["degraded"] == [{"step": "rerank", "reason": "the model is slow"}]
+
+
+async def test_the_path_of_an_answer_that_was_continued_before_stays(api: Api, online: Any) -> None:
+    message = await left(api, *shown(step(3, "generate"), text=BEGINNING))
+    for number, name in ((1, "retrieve"), (2, "order")):
+        await sync_to_async(DecisionStepFactory)(message=message, seq=number, name=name)
+    online.reply(text="for four weeks.")
+    run = await answer_take_over(message.pk)
+    assert run is not None and run.task is not None
+    await run.task
+    names = [one["name"] for one in (await ended(api, message))["decision_path"]]
+    assert names[:4] == ["retrieve", "order", "generate", "generate"]
+
+
+async def test_without_a_model_it_ends_with_all_that_was_shown(api: Api, offline: Any) -> None:
+    message = await left(api, *shown(*SEARCHED, text=BEGINNING))
+    assert await answer_take_over(message.pk) is None
+    answer = await ended(api, message)
+    assert (answer["status"], answer["answer"]) == ("interrupted", BEGINNING)
+    assert [(one["marker"], one["cited"]) for one in answer["sources"]] == [(1, True)]
+    assert [one["name"] for one in answer["decision_path"]] == ["retrieve", "rerank"]
+
+
+async def test_one_that_cannot_be_taken_over_is_in_nobodys_way(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = await left(api), await left(api)
+    tried = []
+
+    async def broken(message_id: Any) -> None:
+        tried.append(message_id)
+        raise RuntimeError
+
+    monkeypatch.setattr(take_over, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(take_over, "answer_take_over", broken)
+    task = asyncio.create_task(answers_take_over())
+
+    async def both() -> bool:
+        return {first.pk, second.pk} <= set(tried)
+
+    await eventually(both)
+    task.cancel()
