@@ -169,7 +169,7 @@ async def _start() -> None:
 
 
 async def _stop() -> None:
-    with contextlib.suppress(DatabaseError):
+    with contextlib.suppress(DatabaseError):  # others take it for gone after GONE_AFTER_S
         await database_call(presence.withdraw, "web")
     await runs_shut_down()
     await close_event_log()

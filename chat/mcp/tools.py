@@ -67,7 +67,7 @@ def for_scope(scope: str, refusal: type[Exception] = ToolError) -> Callable[[Cal
                 with translation.override(language_of(_scope(ctx))):
                     require_scope(caller(ctx), scope)
                     return await call(*args, ctx=ctx, **kwargs)
-            except Exception as error:
+            except Exception as error:  # a bug goes on to the SDK, which logs it and keeps its words from the caller
                 if (known := as_app_error(error)) is None:
                     raise
                 what = told(known)

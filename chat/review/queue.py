@@ -67,17 +67,21 @@ class MomentField(serializers.CharField):
         self.through = through
         super().__init__(required=False, allow_blank=True, **kwargs)
 
-    def to_internal_value(self, data: Any) -> Any:
-        text = super().to_internal_value(data)
+    def to_internal_value(self, data: Any) -> datetime:
         try:
-            day = parse_date(text)
-            moment = datetime.combine(day, time.min) if day else parse_datetime(text)
-            if moment is not None:
-                aware = moment if timezone.is_aware(moment) else timezone.make_aware(moment)
-                return (aware + timedelta(days=1) if day and self.through else aware).astimezone(UTC)
-        except (ValueError, OverflowError):
-            pass
-        raise serializers.ValidationError(localized(worded("Give a day, YYYY-MM-DD, or a moment in ISO 8601.")))
+            return self._moment(super().to_internal_value(data))
+        except (ValueError, OverflowError) as error:
+            sentence = localized(worded("Give a day, YYYY-MM-DD, or a moment in ISO 8601."))
+            raise serializers.ValidationError(sentence) from error
+
+    def _moment(self, text: str) -> datetime:
+        """Raises ValueError, OverflowError."""
+        day = parse_date(text)
+        moment = datetime.combine(day, time.min) if day else parse_datetime(text)
+        if moment is None:
+            raise ValueError(text)
+        aware = moment if timezone.is_aware(moment) else timezone.make_aware(moment)
+        return (aware + timedelta(days=1) if day and self.through else aware).astimezone(UTC)
 
 
 def _text(most: int, help_text: str = "") -> serializers.CharField:

@@ -54,7 +54,7 @@ async def ask_or_stop(*, user: User, **arguments: Any) -> Run:
 
 
 async def _stop_begun(asking: asyncio.Task[Run]) -> None:
-    with suppress(AppError):
+    with suppress(AppError):  # refused: there is nothing to stop
         await run_stop((await asking).message.pk)
 
 

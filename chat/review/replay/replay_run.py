@@ -74,7 +74,7 @@ async def _columns(replay_id: UUID) -> dict[str, Any]:
         answer, wordings = await _answer(replay, question)
     except TimeoutError:
         return _failed(TIMED_OUT.code, TIMED_OUT.message)
-    except Exception as error:  # noqa: BLE001 (logged there)
+    except Exception as error:  # noqa: BLE001 (the row ends whatever it was; `failure_of` logs it)
         failure = failure_of(error, f"replay {replay_id}")
         return _failed(failure.code, failure.message)
     decisions = [replay.message.decision, answer["decision"] or ""]
