@@ -67,7 +67,7 @@ class MomentField(serializers.CharField):
         self.through = through
         super().__init__(required=False, allow_blank=True, **kwargs)
 
-    def to_internal_value(self, data: Any) -> datetime:
+    def to_internal_value(self, data: Any) -> Any:
         try:
             return self._moment(super().to_internal_value(data))
         except (ValueError, OverflowError) as error:
