@@ -34,8 +34,17 @@ class MessageAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     date_hierarchy = "created_at"
     show_full_result_count = False
     fields = [
-        "session", "role", "text", "decision", "status", "workflow", "model", "superseded", "created_at", "finished_at",
-    ]  # fmt: skip
+        "session",
+        "role",
+        "text",
+        "decision",
+        "status",
+        "workflow",
+        "model",
+        "superseded",
+        "created_at",
+        "finished_at",
+    ]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

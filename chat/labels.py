@@ -15,64 +15,140 @@ from retrieval.engine.workflows import offered_workflows
 
 Labels = dict[str, str | Promise]
 STEPS: Labels = {
-    "memory": _("Recall"), "condense": _("Understand the question"), "route": _("Choose the way"), "plan": _("Plan"),
-    "rewrite": _("Rephrase"), "step_back": _("Broader question"), "decompose": _("Split the question"),
-    "hyde": _("Draft an answer to search with"), "retrieve": _("Search"), "fuse": _("Merge results"),
+    "memory": _("Recall"),
+    "condense": _("Understand the question"),
+    "route": _("Choose the way"),
+    "plan": _("Plan"),
+    "rewrite": _("Rephrase"),
+    "step_back": _("Broader question"),
+    "decompose": _("Split the question"),
+    "hyde": _("Draft an answer to search with"),
+    "retrieve": _("Search"),
+    "fuse": _("Merge results"),
     "boost": _("Apply ratings"),
-    "dedupe": _("Remove repeats"), "rerank": _("Re-rank"), "assess": _("Judge the passages"),
-    "grade": _("Grade the documents"), "refine": _("Search again"), "web_search": _("Search the web"),
-    "compress": _("Shorten"), "order": _("Choose the passages"), "clarify": _("Ask back"), "generate": _("Write"),
-    "verify": _("Check the answer"), "reflect": _("Review the draft"), "consolidate": _("Remember"),
-}  # fmt: skip
+    "dedupe": _("Remove repeats"),
+    "rerank": _("Re-rank"),
+    "assess": _("Judge the passages"),
+    "grade": _("Grade the documents"),
+    "refine": _("Search again"),
+    "web_search": _("Search the web"),
+    "compress": _("Shorten"),
+    "order": _("Choose the passages"),
+    "clarify": _("Ask back"),
+    "generate": _("Write"),
+    "verify": _("Check the answer"),
+    "reflect": _("Review the draft"),
+    "consolidate": _("Remember"),
+}
 STATES: Labels = {
-    "ok": _("Done"), "skipped": _("Skipped"), "degraded": _("Done another way"), "failed": _("Failed"),
-}  # fmt: skip
+    "ok": _("Done"),
+    "skipped": _("Skipped"),
+    "degraded": _("Done another way"),
+    "failed": _("Failed"),
+}
 DETAILS: Labels = {  # of a step; others are called by their names
-    "accepted": _("Accepted"), "boosts": _("Ratings' weight"), "by_model": _("By a model"),
-    "candidates": _("Candidates"), "cited": _("Cited"), "complexity": _("Complexity"),
-    "completeness": _("Completeness"), "decision": _("Decision"), "documents": _("Documents"),
-    "dropped": _("Removed"), "evidence": _("Evidence"), "factuality": _("Factuality"), "facts": _("Facts"),
-    "filters": _("Filters"), "found": _("Found"), "given": _("Given"), "grounding": _("Sentences"),
-    "kept": _("Kept"), "merged": _("Combined"), "missing": _("Missing"), "model": _("Model"),
-    "model_calls": _("Model calls"), "named": _("Named"), "options": _("Options"), "outcome": _("Outcome"),
-    "passage": _("Passage"), "preferred": _("Preferred"), "problems": _("Problems"), "queries": _("Queries"),
+    "accepted": _("Accepted"),
+    "boosts": _("Ratings' weight"),
+    "by_model": _("By a model"),
+    "candidates": _("Candidates"),
+    "cited": _("Cited"),
+    "complexity": _("Complexity"),
+    "completeness": _("Completeness"),
+    "decision": _("Decision"),
+    "documents": _("Documents"),
+    "dropped": _("Removed"),
+    "evidence": _("Evidence"),
+    "factuality": _("Factuality"),
+    "facts": _("Facts"),
+    "filters": _("Filters"),
+    "found": _("Found"),
+    "given": _("Given"),
+    "grounding": _("Sentences"),
+    "kept": _("Kept"),
+    "merged": _("Combined"),
+    "missing": _("Missing"),
+    "model": _("Model"),
+    "model_calls": _("Model calls"),
+    "named": _("Named"),
+    "options": _("Options"),
+    "outcome": _("Outcome"),
+    "passage": _("Passage"),
+    "preferred": _("Preferred"),
+    "problems": _("Problems"),
+    "queries": _("Queries"),
     "query": _("Query"),
-    "reason": _("Reason"), "relaxed": _("Filters left out"), "relevance": _("Relevance"),
+    "reason": _("Reason"),
+    "relaxed": _("Filters left out"),
+    "relevance": _("Relevance"),
     "revision": _("Ranking change"),
-    "rewritten": _("Rewritten"), "route": _("Route"), "score": _("Score"), "scores": _("Scores"),
-    "standalone_question": _("Full question"), "tasks": _("Tasks"), "timings_ms": _("Times in ms"),
+    "rewritten": _("Rewritten"),
+    "route": _("Route"),
+    "score": _("Score"),
+    "scores": _("Scores"),
+    "standalone_question": _("Full question"),
+    "tasks": _("Tasks"),
+    "timings_ms": _("Times in ms"),
     "verdict": _("Verdict"),
-}  # fmt: skip
+}
 TASKS: Labels = {  # of a plan
-    "rewrite": _("Rephrase"), "decompose": _("Split the question"), "step_back": _("Broader question"),
-    "hyde": _("Draft an answer to search with"), "retrieve": _("Search"), "text_search": _("Search by words"),
-    "vector_search": _("Search by meaning"), "wide_search": _("Search wider"), "web_search": _("Search the web"),
-    "rerank": _("Judge what was found"), "evaluate": _("Judge what was found"),
-}  # fmt: skip
+    "rewrite": _("Rephrase"),
+    "decompose": _("Split the question"),
+    "step_back": _("Broader question"),
+    "hyde": _("Draft an answer to search with"),
+    "retrieve": _("Search"),
+    "text_search": _("Search by words"),
+    "vector_search": _("Search by meaning"),
+    "wide_search": _("Search wider"),
+    "web_search": _("Search the web"),
+    "rerank": _("Judge what was found"),
+    "evaluate": _("Judge what was found"),
+}
 TASK_STATES: Labels = {
-    "waiting": _("Waiting"), "running": _("Running"), "done": _("Done"), "failed": _("Failed"),
+    "waiting": _("Waiting"),
+    "running": _("Running"),
+    "done": _("Done"),
+    "failed": _("Failed"),
     "late": _("Took too long"),
-}  # fmt: skip
+}
 TAGS: Labels = {  # of a rating
-    "helpful": _("Helpful"), "accurate": _("Accurate"), "wrong_source": _("Wrong source"),
-    "outdated": _("Out of date"), "incomplete": _("Incomplete"), "wrong_reasoning": _("Wrong conclusion"),
-    "style": _("Style"), "not_helpful": _("Not helpful"),
-}  # fmt: skip
+    "helpful": _("Helpful"),
+    "accurate": _("Accurate"),
+    "wrong_source": _("Wrong source"),
+    "outdated": _("Out of date"),
+    "incomplete": _("Incomplete"),
+    "wrong_reasoning": _("Wrong conclusion"),
+    "style": _("Style"),
+    "not_helpful": _("Not helpful"),
+}
 DECISIONS: Labels = {
-    "ANSWER": _("Answered"), "CLARIFY": _("Asked back"), "NO_ANSWER": _("No answer found"),
-}  # fmt: skip
+    "ANSWER": _("Answered"),
+    "CLARIFY": _("Asked back"),
+    "NO_ANSWER": _("No answer found"),
+}
 STATUSES: Labels = {  # of an answer
-    "streaming": _("being written"), "complete": _("complete"), "cut": _("cut"), "stopped": _("stopped"),
-    "interrupted": _("interrupted"), "failed": _("failed"),
-}  # fmt: skip
+    "streaming": _("being written"),
+    "complete": _("complete"),
+    "cut": _("cut"),
+    "stopped": _("stopped"),
+    "interrupted": _("interrupted"),
+    "failed": _("failed"),
+}
 FILTERS: Labels = {  # of a question's search
-    "department": _("Department"), "doc_type": _("Type"), "policy_year": _("Year"), "tags": _("Tags"),
-}  # fmt: skip
+    "department": _("Department"),
+    "doc_type": _("Type"),
+    "policy_year": _("Year"),
+    "tags": _("Tags"),
+}
 REASONS: Labels = {  # why an answer is to be looked at
-    "badly_rated": _("Thumbs down"), "flagged": _("Flagged by a user"), "cut": _("Cut or interrupted"),
-    "no_answer": _("No answer found"), "unconfirmed": _("Not confirmed"), "weak": _("Weakly supported"),
-    "degraded": _("Done another way"), "slow": _("Slow"),
-}  # fmt: skip
+    "badly_rated": _("Thumbs down"),
+    "flagged": _("Flagged by a user"),
+    "cut": _("Cut or interrupted"),
+    "no_answer": _("No answer found"),
+    "unconfirmed": _("Not confirmed"),
+    "weak": _("Weakly supported"),
+    "degraded": _("Done another way"),
+    "slow": _("Slow"),
+}
 
 Named = dict[str, tuple[str | Promise, str | Promise]]  # label, hint
 EFFORTS: dict[str, dict[str, Any]] = {  # what of a question's request each stands for
@@ -114,8 +190,13 @@ def filter_words(name: str, value: object) -> str:
 def script_labels() -> dict[str, Any]:
     """For a page's data, in the active language."""
     lists = {
-        "steps": STEPS, "states": STATES, "details": DETAILS, "tasks": TASKS, "task_states": TASK_STATES, "tags": TAGS,
-    }  # fmt: skip
+        "steps": STEPS,
+        "states": STATES,
+        "details": DETAILS,
+        "tasks": TASKS,
+        "task_states": TASK_STATES,
+        "tags": TAGS,
+    }
     return {kind: {name: str(text) for name, text in labels.items()} for kind, labels in lists.items()}
 
 

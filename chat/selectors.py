@@ -58,7 +58,8 @@ def excerpts(sessions: Sequence[Session], search: str) -> dict[UUID, str]:
     for session_id, text in messages.order_by("created_at").values_list("session_id", "text"):
         at = to_simplified(text).lower().find(to_simplified(search).lower())
         if session_id not in found and at >= 0:
-            start, end = max(0, at - AROUND), at + len(search) + AROUND
+            start = max(0, at - AROUND)
+            end = at + len(search) + AROUND
             found[session_id] = f"{'…' if start else ''}{clean_line(text[start:end])}{'…' if end < len(text) else ''}"
     return found
 

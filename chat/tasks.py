@@ -17,7 +17,9 @@ from chat.services.attachments import attachments_sweep
 from chat.services.retention import sessions_erase, unkept_over
 from retrieval.compose import close_engine
 
-MOST, WITHIN_S = 20_000, 90.0  # a round; the next one goes on two minutes after it began
+# Of a round; the next one goes on two minutes after it began.
+MOST = 20_000
+WITHIN_S = 90.0
 UNKEPT_FOR = timedelta(minutes=10)  # so that an answer that asked back is known when its reply comes
 REPLAYS_S = 60.0  # then documents that wait to be read get their turn
 

@@ -25,7 +25,9 @@ name_validator = RegexValidator(
     r"^(?![0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z)[\w][\w .\-]{0,99}\Z",
     "Use letters, digits, spaces, dots, dashes and underscores; 100 characters at most, and not the form of an id.",
 )
-MAX_SOURCE_CHARS, MAX_KEY_CHARS = 100, 500  # of a document's name elsewhere; an index has no room for more
+# Of a document's name elsewhere; an index has no room for more.
+MAX_SOURCE_CHARS = 100
+MAX_KEY_CHARS = 500
 SITE = "site:"  # in addresses of the site's own collections; no user name holds a colon
 
 
@@ -398,8 +400,15 @@ class IngestJob(Leased):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="jobs", verbose_name=_("document"))
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="ingest_jobs",
-        db_index=False, help_text=_("Whose turn it uses; empty: the site's."), verbose_name=_("user"))  # fmt: skip
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="ingest_jobs",
+        db_index=False,
+        help_text=_("Whose turn it uses; empty: the site's."),
+        verbose_name=_("user"),
+    )
     state = models.CharField(_("state"), max_length=10, choices=State, default=State.WAITING)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     holder = models.CharField(_("holder"), max_length=100, blank=True, help_text=_("Host and process, for people."))

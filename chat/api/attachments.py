@@ -48,7 +48,8 @@ class AttachmentListSerializer(serializers.Serializer[Any]):
 
 
 class AttachmentsApi(APIView):
-    scope, scope_to_change = "ask", "write"
+    scope = "ask"
+    scope_to_change = "write"
     parser_classes = [MultiPartParser]
 
     @extend_schema(

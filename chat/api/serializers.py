@@ -49,13 +49,19 @@ class OptionsSerializer(StrictSerializer):
         required=False, allow_null=True, help_text="Order the candidates anew: a cross-encoder, else a model."
     )
     top_n = WholeNumberField(
-        required=False, allow_null=True, min_value=1, max_value=settings.RAG.search.max_top_k,
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=settings.RAG.search.max_top_k,
         help_text="Candidates that are left after reranking.",
-    )  # fmt: skip
+    )
     min_score = NumberField(
-        required=False, allow_null=True, min_value=0.0, max_value=1.0,
+        required=False,
+        allow_null=True,
+        min_value=0.0,
+        max_value=1.0,
         help_text="Candidates that reranking scores below it are left out, but for the best one.",
-    )  # fmt: skip
+    )
     judge = FlagField(
         required=False,
         allow_null=True,
@@ -96,9 +102,11 @@ class RequestSerializer(ContinueSerializer):
         help_text="None: your own, those shared with your groups, and those that the site has approved.",
     )
     task = serializers.ChoiceField(
-        choices=TASK_NAMES, required=False, allow_null=True,
+        choices=TASK_NAMES,
+        required=False,
+        allow_null=True,
         help_text="What is asked of whole `documents`; compare takes two, the older one first. None: a question.",
-    )  # fmt: skip
+    )
     documents = ListField(
         child=IdField(),
         required=False,

@@ -45,7 +45,8 @@ class TokenOrCookieAuth:
 
     async def _enter(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
         """By the token; without one the origin is ours, and the session is there."""
-        header, token = _header(scope, b"authorization"), None
+        header = _header(scope, b"authorization")
+        token = None
         try:
             if header is None:
                 user = await get_user(scope)

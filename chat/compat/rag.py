@@ -135,7 +135,8 @@ def _seed_event(event: Event) -> tuple[str, Event] | None:
         case "reasoning" | "tool_call" | "chunk":
             return name, {"type": event["type"], "content": event["content"]}
         case "done":
-            answer, sources = event["answer"], _source_names(event["message"])
+            answer = event["answer"]
+            sources = _source_names(event["message"])
             return name, {"type": "done", "content": answer, "done": True, "answer": answer, "sources": sources}
         case "error":
             return name, {"type": "error", "content": event["content"], "done": True}

@@ -288,7 +288,8 @@ def _grade(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _grader_result(steps: Sequence[Step]) -> dict[str, Any] | None:
     """Of the last search; None where nothing was searched for (no documents)."""
-    graded, assessed = _named(steps, "grade"), _named(steps, "assess")
+    graded = _named(steps, "grade")
+    assessed = _named(steps, "assess")
     if not assessed:
         return None
     detail = assessed[-1]["detail"]

@@ -94,7 +94,8 @@ async def _begin() -> StreamableHTTPSessionManager:
             allowed_hosts=hosts, allowed_origins=[*origins, *settings.CSRF_TRUSTED_ORIGINS]
         ),
     )
-    manager, begun = server.session_manager, asyncio.Event()
+    manager = server.session_manager
+    begun = asyncio.Event()
 
     async def serve() -> None:
         async with manager.run():

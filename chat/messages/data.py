@@ -23,9 +23,20 @@ from retrieval.engine.trace import StepRecord, Trace
 from retrieval.knowledge.services.document_content import MOST_SPANS, page_spans
 
 SOURCE_FIELDS = (
-    "marker", "kind", "document_id", "chunk_id", "title", "page", "heading", "file_name", "url", "published", "text",
-    "scores", "cited",
-)  # fmt: skip
+    "marker",
+    "kind",
+    "document_id",
+    "chunk_id",
+    "title",
+    "page",
+    "heading",
+    "file_name",
+    "url",
+    "published",
+    "text",
+    "scores",
+    "cited",
+)
 SITE_TEXTS = ("reason", "decision_path", "degraded", "grounding", "error")
 CUT = worded("This answer reached its length limit; it can be continued.")
 STOPPED = worded("You stopped this answer; it can be continued.")

@@ -23,14 +23,44 @@ from retrieval.engine.text.markers import CITATION
 from retrieval.engine.text.statements import cjk_emphasis
 
 TAGS = {
-    "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "mark", "ol",
-    "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
-}  # fmt: skip
+    "a",
+    "blockquote",
+    "br",
+    "code",
+    "del",
+    "div",
+    "em",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "li",
+    "mark",
+    "ol",
+    "p",
+    "pre",
+    "s",
+    "strong",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "tr",
+    "ul",
+}
 _TEXT = ("text", "code_inline", "formula")
 ATTRIBUTES = {
-    "a": {"href", "title", "class", "data-marker"}, "ol": {"start"}, "code": {"class"}, "div": {"class"},
-    "td": {"class"}, "th": {"class"},
-}  # fmt: skip
+    "a": {"href", "title", "class", "data-marker"},
+    "ol": {"start"},
+    "code": {"class"},
+    "div": {"class"},
+    "td": {"class"},
+    "th": {"class"},
+}
 
 
 def render_answer(text: str, *, markers: Collection[int], weak: Sequence[str] = ()) -> str:
@@ -217,7 +247,9 @@ def _formula_lines(state: StateBlock, start: int, end: int, silent: bool) -> boo
     if not silent:
         token = state.push("formula_block", "", 0)
         state.line = start + found[0].count("\n") + 1
-        token.content, token.map, token.block = content, [start, state.line], True
+        token.content = content
+        token.map = [start, state.line]
+        token.block = True
     return True
 
 

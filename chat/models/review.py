@@ -94,9 +94,15 @@ class AnswerReview(models.Model):
             ),
             models.Index(fields=["assignee", *NEWEST], condition=Q(assignee__isnull=False), name="review_assignee"),
             models.Index(fields=["state_by", *NEWEST], condition=Q(state_by__isnull=False), name="review_state_by"),
-            _queue("badly_rated"), _queue("no_answer"), _queue("unconfirmed"), _queue("weak"), _queue("degraded"),
-            _queue("slow"), _queue("cut"), _queue("flagged"),
-        ]  # fmt: skip
+            _queue("badly_rated"),
+            _queue("no_answer"),
+            _queue("unconfirmed"),
+            _queue("weak"),
+            _queue("degraded"),
+            _queue("slow"),
+            _queue("cut"),
+            _queue("flagged"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.get_state_display()}: {self.message_id}"

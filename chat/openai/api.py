@@ -67,7 +67,9 @@ class ChatCompletionsApi(ChatView):
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
         """An answer to the last message. Who closes the connection stops it."""
         serializer = await read_body(ChatCompletionSerializer, request)
-        body, arguments, user = serializer.validated_data, serializer.arguments(), asking_user(request)
+        body = serializer.validated_data
+        arguments = serializer.arguments()
+        user = asking_user(request)
         session_id = await database_call(_continued, user, arguments["request"]["history"]) if key_of(user) else None
         run = await ask_or_stop(user=user, session_id=session_id, **arguments)
         events = follow_or_stop(run.message.pk, credential_of_request(request))
@@ -95,7 +97,8 @@ async def _lines(
     with_usage: bool,
 ) -> AsyncIterator[str]:
     """Server-Sent Events as OpenAI sends them; comments while nothing happens."""
-    chunks, numbering = Chunks(message_id, model=model), Numbering()
+    chunks = Chunks(message_id, model=model)
+    numbering = Numbering()
     yield _line(chunks.delta(role="assistant", content=""))
     try:
         async for event in events:

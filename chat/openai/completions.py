@@ -78,11 +78,14 @@ def completion(message: Mapping[str, Any], *, model: str, site: str, ignored: Se
     choice = {
         "index": 0,
         "message": {
-            "role": "assistant", "content": content, "refusal": None, "annotations": citations(message, site=site),
+            "role": "assistant",
+            "content": content,
+            "refusal": None,
+            "annotations": citations(message, site=site),
         },
         "logprobs": None,
         "finish_reason": finish_reason(message),
-    }  # fmt: skip
+    }
     about = _about(message["message_id"], "chat.completion", model)
     return {**about, "choices": [choice], "usage": usage(message), "ragsite": ragsite(message, ignored)}
 

@@ -23,12 +23,33 @@ MOST_MESSAGES = 2000
 MESSAGES_CHARS = 400_000  # all texts of a request together
 # What clients send without being asked. The site's own settings decide these, and tools are the site's; the answer
 # names those that were sent.
-IGNORED = frozenset({
-    "temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "presence_penalty", "frequency_penalty",
-    "logit_bias", "logprobs", "top_logprobs", "seed", "user", "metadata", "store", "service_tier", "reasoning_effort",
-    "verbosity", "parallel_tool_calls", "tools", "tool_choice", "response_format", "prompt_cache_key",
-    "safety_identifier",
-})  # fmt: skip
+IGNORED = frozenset(
+    {
+        "temperature",
+        "top_p",
+        "max_tokens",
+        "max_completion_tokens",
+        "stop",
+        "presence_penalty",
+        "frequency_penalty",
+        "logit_bias",
+        "logprobs",
+        "top_logprobs",
+        "seed",
+        "user",
+        "metadata",
+        "store",
+        "service_tier",
+        "reasoning_effort",
+        "verbosity",
+        "parallel_tool_calls",
+        "tools",
+        "tool_choice",
+        "response_format",
+        "prompt_cache_key",
+        "safety_identifier",
+    }
+)
 
 
 class ModelNotFoundError(NotFoundError):

@@ -257,9 +257,12 @@ class AnswersApi(DeskView):
         chosen = checked(QueueQuery, request.query_params)
         answers = answers_queue(access=self.access, chosen=chosen)
         page = answers_page(
-            with_details(answers), sort=chosen.get("sort", "newest"), size=chosen["page_size"],
-            after=chosen.get("after", ""), before=chosen.get("before", ""),
-        )  # fmt: skip
+            with_details(answers),
+            sort=chosen.get("sort", "newest"),
+            size=chosen["page_size"],
+            after=chosen.get("after", ""),
+            before=chosen.get("before", ""),
+        )
         offered = offered_collections(self.access)
         return Response(
             {
@@ -320,7 +323,8 @@ class StatsApi(DeskView):
     def get(self, request: Request) -> Response:
         """Figures by day, workflow or collection, and in total."""
         query = checked(StatsQuery, request.query_params)
-        days, by = Days(query.get("from"), query.get("to")), query["by"]
+        days = Days(query.get("from"), query.get("to"))
+        by = query["by"]
         rows = localized(stats_by(access=self.access, by=by, days=days))
         return Response(_head(by, days) | {"totals": totals(days=days), "rows": rows})
 

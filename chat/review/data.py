@@ -21,7 +21,8 @@ from retrieval.knowledge.selectors import as_uuid, visible_documents
 from retrieval.models import Chunk
 
 EXCERPT_CHARS = 280
-EVENTS_SHOWN, READINGS_SHOWN = 100, 50
+EVENTS_SHOWN = 100
+READINGS_SHOWN = 50
 PASSAGES_NAMED = 300
 TURNS_SHOWN = 20  # messages of the conversation before an answer
 PRIVATE_DETAILS = {"consolidate": ("fact",)}  # what is remembered is for the user alone
@@ -70,7 +71,9 @@ def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
     """The row with the whole answer, its conversation so far, ratings, prompts, and what was done at the desk."""
     messages = Message.objects.filter(pk=row.message_id).select_related("reply_to", "session")
     answer = get_feedback().with_ratings(messages.prefetch_related("sources", "decision_steps")).get()
-    question, data, events = answer.reply_to, message_for_desk(answer), row.events.order_by("-at", "-id")
+    question = answer.reply_to
+    data = message_for_desk(answer)
+    events = row.events.order_by("-at", "-id")
     return {
         **review_data(row, access=access),
         "question": question.text if question else "",
@@ -90,7 +93,8 @@ def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
 
 def message_for_desk(message: Message) -> dict[str, Any]:
     """As its user sees it, without their own rating and without what is remembered for them."""
-    ratings, message.shown_ratings = getattr(message, "shown_ratings", []), []  # type: ignore[attr-defined]
+    ratings = getattr(message, "shown_ratings", [])
+    message.shown_ratings = []  # type: ignore[attr-defined]
     try:
         data = message_data(message)
     finally:

@@ -23,10 +23,31 @@ from ragsite.core.text import spreadsheet_cell
 
 BATCH = 500
 COLUMNS = (
-    "message_id", "session_id", "created_at", "user", "question", "answer", "decision", "status", "workflow", "model",
-    "rating", "rating_tags", "comments", "reasons", "state", "assignee", "labels", "note", "sources",
-    "llm_calls", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms",
-)  # fmt: skip
+    "message_id",
+    "session_id",
+    "created_at",
+    "user",
+    "question",
+    "answer",
+    "decision",
+    "status",
+    "workflow",
+    "model",
+    "rating",
+    "rating_tags",
+    "comments",
+    "reasons",
+    "state",
+    "assignee",
+    "labels",
+    "note",
+    "sources",
+    "llm_calls",
+    "prompt_tokens",
+    "completion_tokens",
+    "first_token_ms",
+    "total_ms",
+)
 USAGE = ("llm_calls", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms")
 BYTE_ORDER_MARK = "\ufeff"  # spreadsheets read a file without it in the computer's own encoding
 _E_MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
@@ -63,7 +84,8 @@ def _batch(
 
 
 def _data(row: AnswerReview, ratings: Sequence[Rating], *, access: DeskAccess, names: bool) -> dict[str, Any]:
-    message, question = row.message, row.message.reply_to
+    message = row.message
+    question = row.message.reply_to
     usage = message.usage if isinstance(message.usage, dict) else {}
     texts = {"question": question.text if question else "", "answer": message.text, "note": row.note}
     titles = list(dict.fromkeys(source.title for source in message.sources.all()))

@@ -44,7 +44,9 @@ def answer_mark(*, access: DeskAccess, message_id: UUID, changes: Mapping[str, A
         return before != after
 
     if "state" in changes and log(Kind.STATE, row.state, changes["state"]):
-        row.state, row.state_by, row.state_at = changes["state"], access.user, timezone.now()
+        row.state = changes["state"]
+        row.state_by = access.user
+        row.state_at = timezone.now()
     if "assignee" in changes:
         assignee = _assignee(changes["assignee"])
         names = (user.get_username() if user else None for user in (row.assignee, assignee))
@@ -53,7 +55,8 @@ def answer_mark(*, access: DeskAccess, message_id: UUID, changes: Mapping[str, A
     if "note" in changes and log(Kind.NOTE, row.note, note := clean_text(changes["note"]).strip()):
         row.note = note
     if "labels" in changes:
-        before, after = {label.name for label in row.labels.all()}, set(map(_label, changes["labels"]))
+        before = {label.name for label in row.labels.all()}
+        after = set(map(_label, changes["labels"]))
         if log(Kind.LABELS, sorted(before), sorted(after)):
             row.labels.exclude(name__in=after).delete()
             AnswerLabel.objects.bulk_create(AnswerLabel(answer=row, name=name) for name in sorted(after - before))

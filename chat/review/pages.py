@@ -106,18 +106,23 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     if not request.GET:
         return redirect(_address(FIRST_VIEW))
     problems: list[str] = []
-    answers, page, sort = AnswerReview.objects.none(), QueuePage([]), "newest"
+    answers = AnswerReview.objects.none()
+    page = QueuePage([])
+    sort = "newest"
     try:
         chosen = checked(QueueQuery, request.GET)
-        answers, sort = answers_queue(access=access, chosen=chosen), chosen.get("sort", "newest")
+        answers = answers_queue(access=access, chosen=chosen)
+        sort = chosen.get("sort", "newest")
         cursors = {name: chosen.get(name, "") for name in ("after", "before")}
         page = answers_page(with_details(answers), sort=sort, size=chosen["page_size"], **cursors)
     except PermissionDeniedError:
         raise
     except (ValidationError, AppError) as error:
         problems = problem_sentences(error)
-    params, filters = _params(request.GET), _filters(access)
-    people, known_labels = filters["reviewer"].choices[1:], filters["label"].choices
+    params = _params(request.GET)
+    filters = _filters(access)
+    people = filters["reviewer"].choices[1:]
+    known_labels = filters["label"].choices
     context = {
         "section": "review",
         "access": access,
@@ -240,7 +245,8 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
     """The filters in the address say what comes before and after it."""
     row = answer_review_get(message_id=message_id)
     readings_log(user=access.user, rows=AnswerReview.objects.filter(pk=row.pk))
-    params, detail = _params(request.GET), answer_detail(row, access=access)
+    params = _params(request.GET)
+    detail = answer_detail(row, access=access)
     before, after = _neighbours(access, row, request.GET)
     context = {
         "section": "review",
@@ -286,15 +292,20 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         read = checked(DaysQuery, query)
         days = Days(read.get("from"), read.get("to"))
     except (ValidationError, AppError) as error:
-        days, wrong = Days(), problem_sentences(error)
+        days = Days()
+        wrong = problem_sentences(error)
     by_day = stats_by(access=access, by="day", days=days)
     workflows = [
         row | {"label": labels.workflow_label(row["key"])} for row in compare_workflows(access=access, days=days)
     ]
     names = {
-        "good": _("Thumbs up"), "bad": _("Thumbs down"), "no_answer": _("No answer"),
-        "unconfirmed": _("Not confirmed"), "weak": _("Weakly supported"), "degraded": _("Done another way"),
-    }  # fmt: skip
+        "good": _("Thumbs up"),
+        "bad": _("Thumbs down"),
+        "no_answer": _("No answer"),
+        "unconfirmed": _("Not confirmed"),
+        "weak": _("Weakly supported"),
+        "degraded": _("Done another way"),
+    }
     context = {
         "section": "review",
         "access": access,
@@ -333,7 +344,8 @@ def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Who read, changed and exported what, the latest first."""
     events = DeskEvent.objects.select_related("answer__message__reply_to").order_by("-pk")
     page = Paginator(events, EVENTS_A_PAGE).get_page(request.GET.get("page"))
-    filters, states = _filters(access), dict(AnswerReview.State.choices)
+    filters = _filters(access)
+    states = dict(AnswerReview.State.choices)
     rows = [
         {
             "event": event,

@@ -50,8 +50,10 @@ RATED: dict[str, Q] = {
 RATED |= {"up": RATED["good"], "down": RATED["bad"]}
 ATTENTION = "attention"  # as a reason: one that wants a person's look
 NOBODY = "nobody"  # as a reviewer: answers that are assigned to none
-PAGE_SIZE, MAX_PAGE_SIZE = 50, 100
-MAX_SEARCH_CHARS, MAX_WORDS = 300, 12
+PAGE_SIZE = 50
+MAX_PAGE_SIZE = 100
+MAX_SEARCH_CHARS = 300
+MAX_WORDS = 12
 RARE = 1_000  # answers with a word
 CHOICES = 60  # of labels
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -216,7 +218,8 @@ def answers_page(
     """`after`, `before`: a cursor of an earlier page of the same order. Raises InvalidInputError for another text."""
     backwards = bool(before)
     rows = list(_beyond(answers, sort, before or after, backwards=backwards)[: size + 1])
-    more, rows = len(rows) > size, rows[:size]
+    more = len(rows) > size
+    rows = rows[:size]
     if backwards:
         rows.reverse()
     if not rows:
@@ -280,12 +283,19 @@ def with_details(answers: QuerySet[AnswerReview]) -> QuerySet[AnswerReview]:
         .prefetch_related("labels", "collections")
         .only(
             *(field.attname for field in AnswerReview._meta.fields),
-            "message__text", "message__superseded", "message__usage", "message__workflow", "message__request",
+            "message__text",
+            "message__superseded",
+            "message__usage",
+            "message__workflow",
+            "message__request",
             "message__reply_to__text",
-            "assignee__username", "state_by__username",
-            "user__username", "user__first_name", "user__last_name",
+            "assignee__username",
+            "state_by__username",
+            "user__username",
+            "user__first_name",
+            "user__last_name",
         )
-    )  # fmt: skip
+    )
 
 
 def answer_review_get(*, message_id: UUID) -> AnswerReview:

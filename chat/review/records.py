@@ -28,19 +28,49 @@ FAULTS = {"wrong_source", "outdated", "incomplete", "wrong_reasoning", "not_help
 BROKEN_OFF = {"cut", Message.Status.INTERRUPTED, Message.Status.FAILED}
 # What makes an answer worse, the most first: a person's word weighs more than what the site noticed itself.
 SEVERITY = {
-    "badly_rated": 40, "flagged": 20, "cut": 20, "no_answer": 15, "unconfirmed": 15, "weak": 10, "degraded": 5,
+    "badly_rated": 40,
+    "flagged": 20,
+    "cut": 20,
+    "no_answer": 15,
+    "unconfirmed": 15,
+    "weak": 10,
+    "degraded": 5,
     "slow": 5,
-}  # fmt: skip
+}
 WORST_RATED = 10  # more for a rating of 1
 REASONS = tuple(SEVERITY)
 NOTED = {"degraded", "slow"}  # reasons that are worth knowing; each other one wants a person's look
 USAGE = ("first_token_ms", "total_ms", "llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens")
 # What a row is made from. Passages and the wordings of the path are most of an answer, and not among it.
-READ = ("session__user", "role", "text", "request", "status", "created_at", "workflow", "model",
-        "decision", "usage", "grounding", "support", "degraded")  # fmt: skip
-MADE = ["session", "user", "created_at", "workflow", "model", "decision", "status", "answer_score",
-        "worst_score",
-        *USAGE, *REASONS, "severity"]  # fmt: skip
+READ = (
+    "session__user",
+    "role",
+    "text",
+    "request",
+    "status",
+    "created_at",
+    "workflow",
+    "model",
+    "decision",
+    "usage",
+    "grounding",
+    "support",
+    "degraded",
+)
+MADE = [
+    "session",
+    "user",
+    "created_at",
+    "workflow",
+    "model",
+    "decision",
+    "status",
+    "answer_score",
+    "worst_score",
+    *USAGE,
+    *REASONS,
+    "severity",
+]
 
 
 def connect() -> None:
@@ -85,7 +115,8 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
 
 def answers_catch_up(*, most: int, within_s: float) -> int:
     """Make the rows that are missing, oldest answers first. Returns how many."""
-    began, done = monotonic(), 0
+    began = monotonic()
+    done = 0
     while done < most and monotonic() - began < within_s:
         missing = ended_answers().filter(review=None)
         batch = list(missing.order_by("created_at", "pk").values_list("pk", flat=True)[: min(BATCH, most - done)])

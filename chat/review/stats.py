@@ -24,11 +24,13 @@ DAYS = 30
 MAX_DAYS = 800
 Z_95 = 1.959964
 COUNTED: dict[str, Q] = {
-    "answered": Q(decision=Message.Decision.ANSWER), "clarified": Q(decision=Message.Decision.CLARIFY),
+    "answered": Q(decision=Message.Decision.ANSWER),
+    "clarified": Q(decision=Message.Decision.CLARIFY),
     **{name: Q(**{name: True}) for name in ("no_answer", "cut", "unconfirmed", "weak", "degraded", "slow", "flagged")},
-    "rated": Q(answer_score__isnull=False), "rated_good": Q(answer_score__gte=4),
+    "rated": Q(answer_score__isnull=False),
+    "rated_good": Q(answer_score__gte=4),
     "rated_bad": Q(answer_score__lte=BAD_SCORE),
-}  # fmt: skip
+}
 TIMES = ("first_token_ms", "total_ms")
 SUMMED = [name for name in USAGE if name not in TIMES]
 COUNTS = ("answers", "users", *COUNTED, *SUMMED)
@@ -38,11 +40,15 @@ FIGURES: dict[str, Any] = {
     **{name: Count("pk", filter=rows) for name, rows in COUNTED.items()},
     **{name: Coalesce(Sum(name), 0) for name in SUMMED},
     **{f"{name}_p{share}": Percentile(name, share=share / 100) for name in TIMES for share in (50, 95)},
-}  # fmt: skip
+}
 RATES = {
-    "good": ("rated_good", "rated"), "bad": ("rated_bad", "rated"), "no_answer": ("no_answer", "answers"),
-    "unconfirmed": ("unconfirmed", "answers"), "weak": ("weak", "answers"), "degraded": ("degraded", "answers"),
-}  # fmt: skip
+    "good": ("rated_good", "rated"),
+    "bad": ("rated_bad", "rated"),
+    "no_answer": ("no_answer", "answers"),
+    "unconfirmed": ("unconfirmed", "answers"),
+    "weak": ("weak", "answers"),
+    "degraded": ("degraded", "answers"),
+}
 NOTES = (
     worded(
         "People choose the workflow, model and collection themselves. One that is used for hard questions "
@@ -64,7 +70,8 @@ class Days:
             )
 
     def rows(self) -> QuerySet[AnswerReview]:
-        first, end = self.since, self.until + timedelta(days=1)
+        first = self.since
+        end = self.until + timedelta(days=1)
         start, stop = (timezone.make_aware(datetime(day.year, day.month, day.day)) for day in (first, end))
         return AnswerReview.objects.filter(created_at__gte=start, created_at__lt=stop)
 
@@ -76,7 +83,8 @@ def stats_by(*, access: DeskAccess, by: By, days: Days) -> list[dict[str, Any]]:
     An answer that was asked of several collections counts for each; who sees no names gets those that they may not
     read as one, since a private collection tells whose question it was.
     """
-    rows, known = days.rows(), collections_known(access.user)
+    rows = days.rows()
+    known = collections_known(access.user)
     if by == "collection":
         rows = rows.annotate(asked_of=F("collections__collection")).filter(asked_of__isnull=False)
         readable = When(asked_of__in=known.order_by().values("pk"), then=F("asked_of"))
@@ -120,9 +128,12 @@ def compare_workflows(*, access: DeskAccess, days: Days) -> list[dict[str, Any]]
 def _rate(hits: int, count: int) -> dict[str, Any]:
     low, high = wilson(hits, count)
     return {
-        "hits": hits, "count": count, "rate": round(hits / count, 4) if count else None,
-        "low": round(low, 4), "high": round(high, 4),
-    }  # fmt: skip
+        "hits": hits,
+        "count": count,
+        "rate": round(hits / count, 4) if count else None,
+        "low": round(low, 4),
+        "high": round(high, 4),
+    }
 
 
 def wilson(hits: int, count: int, *, z: float = Z_95) -> tuple[float, float]:
@@ -132,8 +143,10 @@ def wilson(hits: int, count: int, *, z: float = Z_95) -> tuple[float, float]:
     """
     if count <= 0:
         return 0.0, 1.0
-    share, squared = hits / count, z * z
+    share = hits / count
+    squared = z * z
     middle = share + squared / (2 * count)
     width = z * math.sqrt(share * (1 - share) / count + squared / (4 * count * count))
-    low, high = (middle - width) / (1 + squared / count), (middle + width) / (1 + squared / count)
+    low = (middle - width) / (1 + squared / count)
+    high = (middle + width) / (1 + squared / count)
     return max(0.0, min(low, share)), min(1.0, max(high, share))  # rounding must not put the rate outside

@@ -36,11 +36,23 @@ STALE_AFTER_S = 8.0  # an answer without a sign of life for this long was interr
 
 STREAMING = Message.Status.STREAMING
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
-PROMPT_CHARS, PROMPTS_KEPT = 60_000, 60  # of one call; of one answer
+PROMPT_CHARS = 60_000  # of one call
+PROMPTS_KEPT = 60  # of one answer
 SOURCE_COLUMNS = (
-    "marker", "kind", "document_id", "chunk_id", "title", "page", "heading", "file_name", "url", "published", "text",
-    "scores", "cited",
-)  # fmt: skip
+    "marker",
+    "kind",
+    "document_id",
+    "chunk_id",
+    "title",
+    "page",
+    "heading",
+    "file_name",
+    "url",
+    "published",
+    "text",
+    "scores",
+    "cited",
+)
 SPENT = ("llm_calls", "prompt_tokens", "completion_tokens", "total_ms")  # of an answer's usage
 LOST_AFTER = 3  # times STALE_AFTER_S, after which a silent run is no longer waited for
 EndStatus = Literal["complete", "cut", "stopped", "interrupted", "failed"]
@@ -108,7 +120,8 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     message: Message | None = held.select_for_update().order_by().first()
     if message is None:
         return False
-    answer, failure = outcome.answer, outcome.failure
+    answer = outcome.answer
+    failure = outcome.failure
     columns = UNLEASED | answer_columns(answer, steps=outcome.steps, usage=outcome.usage, degraded=outcome.degraded)
     columns |= {"status": outcome.status, "error": _error(failure) if failure else None, "finished_at": timezone.now()}
     if failure or not answer.text:
@@ -286,7 +299,9 @@ def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
     While the answer is being written, its text is not known here, and where it is cited is left for the end.
     """
     there = {row.marker: row for row in message.sources.order_by()}
-    new, gone, changed = list[Source](), list[Source](), list[Source]()
+    new = list[Source]()
+    gone = list[Source]()
+    changed = list[Source]()
     for source in sources:
         row = there.pop(source.marker, None)
         if row is None or row.chunk_id != source.chunk.chunk_id[:100]:
@@ -294,7 +309,8 @@ def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
             if row is not None:
                 gone.append(row)
         else:
-            row.cited, row.spans = source.cited, _spans(message, source) if message.text else row.spans
+            row.cited = source.cited
+            row.spans = _spans(message, source) if message.text else row.spans
             changed.append(row)
     Source.objects.filter(pk__in=[row.pk for row in [*gone, *there.values()]]).delete()
     Source.objects.bulk_create(new)
@@ -330,11 +346,15 @@ def _store_prompts(message: Message, outcome: Outcome) -> None:
     ]
     FilledPrompt.objects.bulk_create(
         FilledPrompt(
-            message=message, step=step, call=number, name=prompt.name[:100], withheld=prompt.personal,
+            message=message,
+            step=step,
+            call=number,
+            name=prompt.name[:100],
+            withheld=prompt.personal,
             packed=b"" if prompt.personal else zlib.compress(_prompt_text(prompt).encode()),
         )
         for step, number, prompt in prompts[:PROMPTS_KEPT]
-    )  # fmt: skip
+    )
 
 
 def _prompt_text(prompt: Prompt) -> str:

@@ -60,7 +60,8 @@ class MemoryEventLog:
             for key in finished[:-FINISHED_KEPT]:
                 del self._records[key]
         # Readers wait on the event that was current when they last looked.
-        grown, record.grown = record.grown, asyncio.Event()
+        grown = record.grown
+        record.grown = asyncio.Event()
         grown.set()
 
     async def read(self, message_id: str, *, after: int, idle_s: float) -> AsyncIterator[Event | None]:
@@ -119,7 +120,8 @@ class RedisEventLog:
 
     async def append(self, message_id: str, event: Event) -> None:
         """A run is held up for one attempt."""
-        key, is_last = PREFIX + message_id, event["type"] in FINAL_TYPES
+        key = PREFIX + message_id
+        is_last = event["type"] in FINAL_TYPES
         if event["seq"] == 1:
             self._broken.discard(message_id)
         try:
@@ -134,7 +136,8 @@ class RedisEventLog:
             self._broken.discard(message_id)
 
     async def _add(self, key: str, event: Event) -> None:
-        text, seq = json.dumps(event, ensure_ascii=False), event["seq"]
+        text = json.dumps(event, ensure_ascii=False)
+        seq = event["seq"]
         async with self._writer.pipeline() as pipe:
             if seq == 1:
                 pipe.delete(key)
@@ -149,7 +152,8 @@ class RedisEventLog:
                 raise result
 
     async def read(self, message_id: str, *, after: int, idle_s: float) -> AsyncIterator[Event | None]:
-        key, block_ms = PREFIX + message_id, max(1, int(idle_s * 1000))
+        key = PREFIX + message_id
+        block_ms = max(1, int(idle_s * 1000))
         try:
             if not await self._reader.exists(key):
                 raise EventLogGoneError(message_id)

@@ -120,7 +120,8 @@ class AnswerEvents(EventSink):
         self._seq = shown.seq
         self.text = shown.text
         self._sent_chars = len(shown.text)
-        self.sources, self._sources_sent = tuple(sources), bool(shown.sources)
+        self.sources = tuple(sources)
+        self._sources_sent = bool(shown.sources)
 
     async def begin(self, begun: Begun) -> None:
         """Send what is there already: the chunks put together are the answer, whenever a reader joined."""
@@ -142,7 +143,8 @@ class AnswerEvents(EventSink):
 
     async def tool_called(self, tool: str, content: str, step: StepRecord) -> None:
         if not self._closed:
-            entry, content = clean_json(localized(step.as_dict())), clean_text(localized(content))
+            entry = clean_json(localized(step.as_dict()))
+            content = clean_text(localized(content))
             await self.emit({"type": "tool_call", "content": content, "tool": tool, "step": entry})
 
     async def sources_chosen(self, sources: Sequence[Source]) -> None:
@@ -186,7 +188,8 @@ class AnswerEvents(EventSink):
     async def _send_sources(self, sources: Sequence[Source]) -> None:
         """Readers get them before the text: a choice made after the first chunk shows in `done` alone."""
         if not self.text:
-            self.sources, self._sources_sent = tuple(sources), True
+            self.sources = tuple(sources)
+            self._sources_sent = True
             await self.emit({"type": "sources", "sources": [source_data(source) for source in sources]})
 
 
@@ -213,12 +216,15 @@ class Run:
         steps: int = 0,
         joins: Recorded | None = None,
     ) -> None:
-        self.message, self.question = message, question
+        self.message = message
+        self.question = question
         self.again = again
         self.events = AnswerEvents(message.pk)
         self.trace = Trace(self.events, after=steps)
         self.task: asyncio.Task[None] | None = None
-        self._unread, self._begun, self._joins = unread, begun, joins
+        self._unread = unread
+        self._begun = begun
+        self._joins = joins
         self._token: Any = message.lease_token  # the right to write the message
         self._end: End | None = None
         self._ending = asyncio.Event()
@@ -287,7 +293,8 @@ class Run:
 
     async def _answer(self) -> Outcome:
         """Run the workflow to its end, to its time limit, or to the call of `end`."""
-        work, ending = asyncio.create_task(self._write()), asyncio.create_task(self._ending.wait())
+        work = asyncio.create_task(self._write())
+        ending = asyncio.create_task(self._ending.wait())
         await asyncio.wait(
             {work, ending}, timeout=settings.RAG.limits.answer_timeout_s, return_when=asyncio.FIRST_COMPLETED
         )
@@ -394,7 +401,8 @@ class Run:
 
     async def _break_off(self) -> None:
         """The ending itself went wrong: store the text without what may have been the reason, and end the stream."""
-        message_id, answer = self.message.pk, Answer(decision="ANSWER", text=self.events.text)
+        message_id = self.message.pk
+        answer = Answer(decision="ANSWER", text=self.events.text)
         outcome = Outcome(status="failed", answer=answer, failure=INTERNAL)
         if self._begun:
             outcome = self._broken_off("interrupted")
@@ -406,7 +414,8 @@ class Run:
 
     async def _keep_saving(self) -> None:
         """Text and sign of life."""
-        message_id, failing = self.message.pk, False
+        message_id = self.message.pk
+        failing = False
         stored = self._begun.sources if self._begun else ()
         while True:
             await asyncio.sleep(SAVE_EVERY_S)
@@ -424,14 +433,16 @@ class Run:
                     logger.warning("message %s: partial text not saved: %s", message_id, error)
                 failing = True
                 continue
-            failing, stored = False, chosen
+            failing = False
+            stored = chosen
             if not saved:
                 self.end("refused")
                 return
 
     async def _listen_for_stop(self) -> None:
         """A stop that was asked of another process."""
-        layer, group = get_channel_layer(), stop_group(self.message.pk)
+        layer = get_channel_layer()
+        group = stop_group(self.message.pk)
         channel = await layer.new_channel()  # no prefix: all of a process's receivers must share one
         try:
             await layer.group_add(group, channel)

@@ -146,7 +146,8 @@ def _answer_create(
             session = _session(user=user, session_id=session_id, kept=kept)
             is_new = session._state.adding
             check_limits(user)
-            session.workflow, session.collections = workflow, request.get("collections", [])
+            session.workflow = workflow
+            session.collections = request.get("collections", [])
             if not session.title or _is_named_by(edited, session):
                 session.title = _title_of(text)
             session.save()
@@ -237,9 +238,11 @@ def _question_reopen(answer: Message) -> Message:
 
 def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
     """What the engine is given for an answer that is to be written."""
-    question, request = answer.reply_to, answer.request
+    question = answer.reply_to
+    request = answer.request
     assert question is not None
-    documents, filters = tuple(request.get("documents", ())), request.get("filters", {})
+    documents = tuple(request.get("documents", ()))
+    filters = request.get("filters", {})
     is_first = question.follows_id is None
     if "history" in request:  # of a client that sends all of a conversation each time
         history = tuple(HistoryMessage(**message) for message in request["history"])
@@ -273,7 +276,8 @@ def request_scope(*, user: User, request: Mapping[str, Any]) -> SearchScope:
     searched unasked. Raises CollectionNotFoundError, NotFoundError, InvalidInputError where a document is not read yet,
     or a task lacks its documents.
     """
-    ids, task = request.get("documents", ()), request.get("task")
+    ids = request.get("documents", ())
+    task = request.get("task")
     if task and not ids:
         raise InvalidInputError(
             worded("Name the document that this is about."), fields={"documents": [worded("At least one.")]}

@@ -91,7 +91,8 @@ def _taken(message_id: UUID, shown: Recorded) -> Run:
     user = message.session.user
     user.api_key = message.session.key  # type: ignore[attr-defined]  # it sees what the key sees, and no more
     has_begun = bool(shown.text.strip()) and bool(sources)
-    scope, unread = SearchScope(()), list[UUID]()
+    scope = SearchScope(())
+    unread = list[UUID]()
     if not has_begun:
         try:
             scope = request_scope(user=user, request=message.request)

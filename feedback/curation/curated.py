@@ -64,8 +64,11 @@ def curated_save(
             raise ConflictError(
                 worded("“{question}” already has another checked answer. Change or withdraw that one.", question=line)
             )
-    answer.question, answer.wordings, answer.text = question, list(wordings), text
-    answer.created_by, answer.expires_at = by, expires_at
+    answer.question = question
+    answer.wordings = list(wordings)
+    answer.text = text
+    answer.created_by = by
+    answer.expires_at = expires_at
     answer.save()
     answer.sources.all().delete()
     CuratedSource.objects.bulk_create(

@@ -41,7 +41,8 @@ from retrieval.models import Collection, Document
 
 DAYS = 90  # questions of the last days
 MOST_QUESTIONS = 2000  # placed at once, the newest
-OVERLAP, COSINE = 0.5, 0.8
+OVERLAP = 0.5
+COSINE = 0.8
 MAX_TERMS = 96
 MOST_WORDINGS = 200  # wordings of a gap at once, the most asked first
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
@@ -88,24 +89,25 @@ def _place(answers: Sequence[Message]) -> int:
         answer.pk: searched.get(answer.pk) or (answer.reply_to.text if answer.reply_to else "") for answer in answers
     }
     model, vectors = _embedded([text for text in texts.values() if text.strip()])
-    leaders = [
-        _Leader(gap, model) for gap in KnowledgeGap.objects.order_by("pk")
-    ] if answers else []  # fmt: skip
+    leaders = [_Leader(gap, model) for gap in KnowledgeGap.objects.order_by("pk")] if answers else []
     made = 0
     for answer in answers:
         if not (text := texts[answer.pk]).strip():
             continue
         collection = _collection(answer.request)
-        terms, vector = frozenset(analyze(text)[:MAX_TERMS]), vectors.get(text)
+        terms = frozenset(analyze(text)[:MAX_TERMS])
+        vector = vectors.get(text)
         gap = next(
             (one.gap for one in leaders if one.gap.collection_id == collection and one.near(terms, vector)), None
         )
         if gap is None:
             known = Collection.objects.filter(pk=collection).first() if collection else None
             gap = KnowledgeGap.objects.create(
-                collection=known, terms=" ".join(sorted(terms)), vector_model=model if vector is not None else "",
+                collection=known,
+                terms=" ".join(sorted(terms)),
+                vector_model=model if vector is not None else "",
                 vector=vector_encode(vector) if vector is not None else b"",
-            )  # fmt: skip
+            )
             leaders.append(_Leader(gap, model))
             made += 1
         if gap.state == State.CLOSED and answer.created_at > gap.state_at:
@@ -243,5 +245,8 @@ def _reopen(gap: KnowledgeGap) -> None:
     """Nothing where it is open by now, as another question of it may have done."""
     if not KnowledgeGap.objects.filter(pk=gap.pk, state=State.CLOSED).exists():
         return
-    gap.state, gap.state_by, gap.state_at, gap.reopened = State.OPEN, None, timezone.now(), True
+    gap.state = State.OPEN
+    gap.state_by = None
+    gap.state_at = timezone.now()
+    gap.reopened = True
     gap.save(update_fields=["state", "state_by", "state_at", "reopened"])

@@ -53,6 +53,7 @@ def question_of(answer: Message) -> str:
 
 def in_force_page(request: HttpRequest, rows: QuerySet[Any]) -> dict[str, Any]:
     """Rows of `InForce` for a list: those in force, or ?state=ended the others."""
-    ended, in_force = request.GET.get("state") == "ended", rows.model.in_force().values("pk")
+    ended = request.GET.get("state") == "ended"
+    in_force = rows.model.in_force().values("pk")
     rows = rows.exclude(pk__in=in_force) if ended else rows.filter(pk__in=in_force)
     return {"page": Paginator(rows, A_PAGE).get_page(request.GET.get("page")), "ended": ended}

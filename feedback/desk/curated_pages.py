@@ -34,17 +34,24 @@ class CuratedForm(forms.Form):
 
     question = forms.CharField(label=gettext_lazy("Question"), min_length=3, max_length=600)
     wordings = forms.CharField(
-        label=gettext_lazy("Other wordings"), required=False, max_length=14_000, widget=forms.Textarea({"rows": 3}),
+        label=gettext_lazy("Other wordings"),
+        required=False,
+        max_length=14_000,
+        widget=forms.Textarea({"rows": 3}),
         help_text=gettext_lazy("One per line. Whoever asks in these words gets this answer too."),
-    )  # fmt: skip
+    )
     text = forms.CharField(
-        label=gettext_lazy("Answer"), max_length=20_000, widget=forms.Textarea({"rows": 10}),
+        label=gettext_lazy("Answer"),
+        max_length=20_000,
+        widget=forms.Textarea({"rows": 10}),
         help_text=gettext_lazy("Markdown. Cite the passages by their numbers, such as [1]."),
-    )  # fmt: skip
+    )
     expires_on = forms.DateField(
-        label=gettext_lazy("Valid until"), required=False, widget=forms.DateInput({"type": "date"}),
+        label=gettext_lazy("Valid until"),
+        required=False,
+        widget=forms.DateInput({"type": "date"}),
         help_text=gettext_lazy("Leave empty for no end date. It also ends when a cited passage changes."),
-    )  # fmt: skip
+    )
 
     def __init__(self, *args: Any, passages: dict[int, Passage], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -143,7 +143,8 @@ def gap_document(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap)
 
 
 def _uploaded(request: HttpRequest, access: DeskAccess) -> Document:
-    file, key = request.FILES.get("file"), as_uuid(request.POST.get("collection", ""))
+    file = request.FILES.get("file")
+    key = as_uuid(request.POST.get("collection", ""))
     if file is None:
         raise InvalidInputError(fields={"file": [worded("Choose a file.")]})
     collection = writable_collections(access.user).filter(pk=key).first() if key else None

@@ -30,7 +30,8 @@ MOST_TICKED = 50
 @desk_page("curate", methods=("GET", "HEAD", "POST"))
 def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """?answer= the reviewed answer. `expects` is the button that was pressed; without one, documents are looked for."""
-    answer, query = answer_named(request.GET.get("answer", "")), request.POST.get("search", "").strip()
+    answer = answer_named(request.GET.get("answer", ""))
+    query = request.POST.get("search", "").strip()
     sources = {row.document_id: row.cited for row in answer.sources.order_by("cited") if row.document_id}
     ticked = {key for key, cited in sources.items() if cited}
     if request.method == "POST":

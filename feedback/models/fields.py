@@ -14,9 +14,14 @@ from django.utils.translation import gettext_lazy as _
 def who(name: Any, **options: Any) -> models.ForeignKey:
     """Who did something; empty once their account is deleted."""
     return models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        verbose_name=name, **options,
-    )  # fmt: skip
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        verbose_name=name,
+        **options,
+    )
 
 
 class InForce(models.Model):

@@ -14,7 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from chat.models import Message, Source
 
 Thumb = Literal["up", "down"]
-BAD_SCORE, GOOD_SCORE = 2, 4  # and below, and above; 3 points neither way
+BAD_SCORE = 2  # and below
+GOOD_SCORE = 4  # and above; 3 points neither way
 
 
 def thumb_of(score: int) -> Thumb | None:

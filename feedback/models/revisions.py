@@ -69,7 +69,7 @@ class Revision(models.Model):
     def __str__(self) -> str:
         return translate(
             "Ranking change {number} ({status})", number=self.number, status=str(self.get_status_display()).lower()
-        )  # fmt: skip
+        )
 
     def reason_set(self, why: str) -> None:
         """Cut to 500 characters. Not saved."""

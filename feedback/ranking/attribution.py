@@ -21,12 +21,15 @@ STRENGTH: Mapping[int, float] = {1: -1.0, 2: -0.5, 3: 0.0, 4: 0.5, 5: 1.0}
 # By the tags that are about sources: share of a vote for this question, and for the document whatever is asked.
 PRAISE: Mapping[str, tuple[float, float]] = {"helpful": (1.0, 0.5), "accurate": (1.0, 1.0)}
 BLAME: Mapping[str, tuple[float, float]] = {
-    "wrong_source": (1.0, 0.1), "outdated": (1.0, 1.0), "not_helpful": (0.5, 0.1),
-}  # fmt: skip
+    "wrong_source": (1.0, 0.1),
+    "outdated": (1.0, 1.0),
+    "not_helpful": (0.5, 0.1),
+}
 NOT_ABOUT_SOURCES = frozenset({"style", "wrong_reasoning", "incomplete"})
 # Without a reason a vote counts for this question, and little for the document: at a full share the documents that were
 # asked about rose above all others, which cost other questions 0.8 points of nDCG@10.
-NO_REASON_PRAISE, NO_REASON_BLAME = (1.0, 0.1), (0.5, 0.1)
+NO_REASON_PRAISE = (1.0, 0.1)
+NO_REASON_BLAME = (0.5, 0.1)
 UNCONFIRMED_SHARE = 0.5  # of praise, where a second look found that the answer does not state what was asked
 SOURCE_NO_REASON_BLAME = (1.0, 0.1)  # of one source: it was pointed at
 # How much of a sentence's length counts, by whether its passages bear it out (None: it could not be checked).

@@ -64,7 +64,8 @@ def query_multiplier(up: float, down: float) -> float:
 
 def document_boosts(sums: Mapping[UUID, Sums]) -> list[DocumentBoost]:
     """By document."""
-    up, down = sum(own.up for own in sums.values()), sum(own.down for own in sums.values())
+    up = sum(own.up for own in sums.values())
+    down = sum(own.down for own in sums.values())
     mean = (up + 1.0) / (up + down + 2.0)  # with few votes near 0.5
     boosts = [
         DocumentBoost(document, multiplier, own.raters_up, own.raters_down)

@@ -22,7 +22,9 @@ from retrieval.evaluation.metrics import ndcg
 GOLDEN_MARGIN = 0.005  # nDCG@10, the mean over golden questions, may drop by this much
 MOST_LOSS = 0.05  # nor may the upper end of the drop's interval be above this
 FEWEST_GOLDEN = 10  # fewer are counted as if there were so many, and the others stayed as they are
-CONFIDENCE, RESAMPLES, SEED = 0.9, 2000, 5
+CONFIDENCE = 0.9
+RESAMPLES = 2000
+SEED = 5
 LEAST_OVERLAP = 0.5  # mean rank-biased overlap of recent questions
 MOST_FIRST_CHANGED = 0.5  # share of recent questions whose first result may change …
 FIRST_FREE = 5  # … but so many in any case: a new site has few questions, and some are put right
@@ -71,7 +73,8 @@ def judge(
     other_golden: how many name no document, so that no ranking is right or wrong for them."""
     golden = [question for question in questions if question.relevant]
     recent = [question for question in questions if not question.relevant]
-    before, after = _ndcg(golden, "before"), _ndcg(golden, "after")
+    before = _ndcg(golden, "before")
+    after = _ndcg(golden, "after")
     drops = [was - now for was, now in zip(before, after, strict=True)]
     drop, interval = _drop([*drops, *[0.0] * untouched_golden])
     overlaps = [rank_biased_overlap(question.before, question.after) for question in recent]
@@ -122,9 +125,13 @@ def _golden_reason(drop: float | None, interval: Sequence[float] | None) -> list
     return [
         worded(
             "test questions are ranked worse: nDCG@{top} drops by {drop} ({confidence} interval {low} to {high})",
-            top=TOP, drop=f"{drop:.4f}", confidence=f"{CONFIDENCE:.0%}", low=f"{low:.4f}", high=f"{high:.4f}",
+            top=TOP,
+            drop=f"{drop:.4f}",
+            confidence=f"{CONFIDENCE:.0%}",
+            low=f"{low:.4f}",
+            high=f"{high:.4f}",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _recent_reasons(overlap: float | None, first_changed: int, count: int) -> list[Sentence]:
@@ -133,16 +140,18 @@ def _recent_reasons(overlap: float | None, first_changed: int, count: int) -> li
         reasons.append(
             worded(
                 "the top results of recent questions would be another list: overlap {overlap}, at least {least}",
-                overlap=f"{overlap:.2f}", least=f"{LEAST_OVERLAP:g}",
+                overlap=f"{overlap:.2f}",
+                least=f"{LEAST_OVERLAP:g}",
             )
-        )  # fmt: skip
+        )
     if first_changed > max(FIRST_FREE, MOST_FIRST_CHANGED * count):
         reasons.append(
             worded(
-                "the first result of {changed} of {count} recent questions would be another", changed=first_changed,
+                "the first result of {changed} of {count} recent questions would be another",
+                changed=first_changed,
                 count=count,
             )
-        )  # fmt: skip
+        )
     return reasons
 
 
@@ -156,7 +165,8 @@ def rank_biased_overlap(left: Sequence[str], right: Sequence[str], *, p: float =
     short, long = sorted((left[:TOP], right[:TOP]), key=len)
     if not short:
         return 1.0 if not long else 0.0
-    first, last = len(short), len(long)
+    first = len(short)
+    last = len(long)
     shared = [len(set(short[:depth]) & set(long[:depth])) for depth in range(last + 1)]
     total = sum(shared[depth] / depth * p**depth for depth in range(1, last + 1))
     total += sum(shared[first] * (depth - first) / (first * depth) * p**depth for depth in range(first + 1, last + 1))

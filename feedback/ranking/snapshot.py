@@ -56,7 +56,9 @@ class Snapshot:
     def __init__(
         self, content: Content, *, manual: Iterable[ManualRule] = (), revision: str = "", version: int = 0
     ) -> None:
-        self.revision, self.version, self.space = revision, version, content.space
+        self.revision = revision
+        self.version = version
+        self.space = content.space
         self._questions = KnownQuestions(content.wordings)
         self._pairs = content.pairs
         self._documents = {str(boost.document): boost for boost in content.documents}
@@ -114,7 +116,8 @@ class Snapshot:
         rule = rules.get(candidate.chunk_id) or rules.get(candidate.document_id)
         if not own and document is None and rule is None:
             return None
-        multiplier, origins = 1.0, []
+        multiplier = 1.0
+        origins = []
         if own:
             power = sum(math.log(boost.multiplier) for boost in own)
             multiplier = math.exp(max(-QUERY_BOUND, min(QUERY_BOUND, power)))
@@ -138,7 +141,8 @@ def _with_document(multiplier: float, prior: float) -> float:
 
 # ------------------------------------------------------------------------------------------------ for people
 def _query_origin(boosts: Sequence[QueryBoost]) -> Sentence:
-    up, down = max(boost.raters_up for boost in boosts), max(boost.raters_down for boost in boosts)
+    up = max(boost.raters_up for boost in boosts)
+    down = max(boost.raters_down for boost in boosts)
     return worded("rated for questions like this: {up} for it, {down} against it", up=up, down=down)
 
 

@@ -20,7 +20,8 @@ NEWCOMER_DAYS = 7
 NEWCOMER_WEIGHT = 0.3
 NEWCOMERS_ALONE = 0.9  # what newcomers count together where no established person voted: three voices
 STAFF_WEIGHT = 1.5
-BURST_VOICES, BURST_TIMES = 6, 3.0  # people who vote on one document on one day, and how many times more than before
+BURST_VOICES = 6  # people who vote on one document on one day
+BURST_TIMES = 3.0  # so many times as many as before
 
 
 class Vote(NamedTuple):

@@ -43,7 +43,8 @@ def evidence_gather(*, report: Callable[[], None] = lambda: None) -> tuple[int, 
     messages = list(dict.fromkeys(waiting.iterator()))
     for start in range(0, len(messages), BATCH):
         counts = write_with_retry(partial(_draw, messages[start : start + BATCH]))
-        ratings, evidence = ratings + counts[0], evidence + counts[1]
+        ratings = ratings + counts[0]
+        evidence = evidence + counts[1]
         report()
     return ratings, evidence
 
@@ -86,11 +87,13 @@ def _evidence(ratings: Sequence[Rating]) -> list[Evidence]:
         question = searched.get(message_id) or message.question or ""
         inputs = [
             RatingInput(
-                id=rating, score=rating.score, tags=rating.tags,
+                id=rating,
+                score=rating.score,
+                tags=rating.tags,
                 marker=shown[rating.source_id].marker if rating.source_id else None,
             )
             for rating in own
-        ]  # fmt: skip
+        ]
         credits += [
             (credit, by_marker[credit.marker], question[:MAX_QUESTION_CHARS])
             for credit in attribute(_answer(message, shown.values()), inputs)
@@ -102,14 +105,20 @@ def _evidence(ratings: Sequence[Rating]) -> list[Evidence]:
     for credit, source, question in credits:
         if source.pk not in passages or question not in questions:
             continue
-        rating, passage = credit.rating_id, passages[source.pk]
+        rating = credit.rating_id
+        passage = passages[source.pk]
         row = rows.setdefault(
             (rating.pk, passage),
             Evidence(
-                rating=rating, question_id=questions[question], passage_id=passage, voter_id=rating.user_id,
-                weight=0.0, document_weight=0.0, day=day_of(rating.updated_at),
+                rating=rating,
+                question_id=questions[question],
+                passage_id=passage,
+                voter_id=rating.user_id,
+                weight=0.0,
+                document_weight=0.0,
+                day=day_of(rating.updated_at),
             ),
-        )  # fmt: skip
+        )
         row.weight = max(-1.0, min(1.0, row.weight + credit.weight))  # two markers may be of one text
         row.document_weight = max(-1.0, min(1.0, row.document_weight + credit.document_weight))
     return sorted(rows.values(), key=lambda row: (row.rating.updated_at, row.rating_id))

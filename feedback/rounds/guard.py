@@ -63,7 +63,8 @@ def guard_measure(new: Content, *, live: Content, report: Callable[[], None] = l
     if not questions:
         return judge([], other_golden=others)
     rules = manual_rules()
-    before, after = Snapshot(live, manual=rules), Snapshot(new, manual=rules)
+    before = Snapshot(live, manual=rules)
+    after = Snapshot(new, manual=rules)
     try:
         with contextlib.ExitStack() as stack:
             if not settings.RAG.milvus.uri:  # the index's own server, where the site does not run
@@ -74,7 +75,8 @@ def guard_measure(new: Content, *, live: Content, report: Callable[[], None] = l
         return GuardReport(reason=reason, measured=False)
     golden = sum(bool(question.documents) for question in questions)
     touched = sum(bool(question.relevant) for question in compared)
-    recent, changed = len(questions) - golden, len(compared) - touched
+    recent = len(questions) - golden
+    changed = len(compared) - touched
     return judge(compared, untouched_golden=golden - touched, untouched_recent=recent - changed, other_golden=others)
 
 
@@ -98,9 +100,11 @@ async def _compare(
         if rankings[0] == rankings[1]:
             return None
         return Compared(
-            question=question.text, before=rankings[0], after=rankings[1],
+            question=question.text,
+            before=rankings[0],
+            after=rankings[1],
             relevant=dict.fromkeys(question.documents, 1),
-        )  # fmt: skip
+        )
 
     found = await asyncio.gather(*map(compare, questions))
     return [one for one in found if one is not None]

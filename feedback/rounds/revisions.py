@@ -42,29 +42,41 @@ def revision_create(
     for waiting in Revision.objects.filter(status__in=(Status.PROPOSED, Status.HELD)):
         _end(waiting, Status.SUPERSEDED, worded("Ranking change {number} replaced it.", number=newest + 1))
     revision = Revision.objects.create(
-        number=newest + 1, parent=live_revision(), digest=digest, summary=summary, guard=guard, wordings=wordings,
+        number=newest + 1,
+        parent=live_revision(),
+        digest=digest,
+        summary=summary,
+        guard=guard,
+        wordings=wordings,
         made_by=by,
-    )  # fmt: skip
+    )
     document_of = dict(RatedPassage.objects.values_list("pk", "document_id"))
     questions = set(RatedQuestion.objects.values_list("pk", flat=True))
     there = set(Document.objects.filter(pk__in={one.document for one in documents}).values_list("pk", flat=True))
     rows = [
         Boost(
-            revision=revision, question_id=boost.question, passage_id=boost.passage,
-            document_id=document_of[boost.passage], multiplier=boost.multiplier, raters_up=boost.raters_up,
+            revision=revision,
+            question_id=boost.question,
+            passage_id=boost.passage,
+            document_id=document_of[boost.passage],
+            multiplier=boost.multiplier,
+            raters_up=boost.raters_up,
             raters_down=boost.raters_down,
         )
         for boost in queries
         if boost.passage in document_of and boost.question in questions
-    ]  # fmt: skip
+    ]
     rows += [
         Boost(
-            revision=revision, document_id=boost.document, multiplier=boost.multiplier, raters_up=boost.raters_up,
+            revision=revision,
+            document_id=boost.document,
+            multiplier=boost.multiplier,
+            raters_up=boost.raters_up,
             raters_down=boost.raters_down,
         )
         for boost in documents
         if boost.document in there
-    ]  # fmt: skip
+    ]
     Boost.objects.bulk_create(rows, batch_size=1000)
     return revision
 
@@ -82,9 +94,10 @@ def revision_go_live(*, revision: Revision, by: User | None = None, why: str = "
             worded(
                 "Ranking change {number} was made before ranking change {live}, which is live; "
                 "apply the new ratings again.",
-                number=revision.number, live=live.number,
+                number=revision.number,
+                live=live.number,
             )
-        )  # fmt: skip
+        )
     if live:
         _end(live, Status.SUPERSEDED, worded("Ranking change {number} replaced it.", number=revision.number))
     _make_live(revision, by=by, why=why)
@@ -136,20 +149,25 @@ def _waiting(revision: Revision) -> Revision:
         raise ConflictError(
             worded(
                 "Ranking change {number} is {status}; only one that waits can be decided on.",
-                number=revision.number, status=revision.get_status_display().lower(),
+                number=revision.number,
+                status=revision.get_status_display().lower(),
             )
-        )  # fmt: skip
+        )
     return revision
 
 
 def _make_live(revision: Revision, *, by: User | None, why: str) -> None:
-    revision.status, revision.live_by, revision.live_at, revision.ended_at = Status.LIVE, by, timezone.now(), None
+    revision.status = Status.LIVE
+    revision.live_by = by
+    revision.live_at = timezone.now()
+    revision.ended_at = None
     revision.reason_set(why)
     revision.save(update_fields=["status", "live_by", "live_at", "ended_at", "reason", "wordings"])
     version_bump()
 
 
 def _end(revision: Revision, status: str, why: str) -> None:
-    revision.status, revision.ended_at = status, timezone.now()
+    revision.status = status
+    revision.ended_at = timezone.now()
     revision.reason_set(why)
     revision.save(update_fields=["status", "ended_at", "reason", "wordings"])

@@ -154,13 +154,18 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     live = live_revision()
     passages_relocate()
     ratings, evidence = evidence_gather(report=renew)
-    not_embedded, not_paired = questions_embed(report=renew), question_pairs_decide(report=renew)
+    not_embedded = questions_embed(report=renew)
+    not_paired = question_pairs_decide(report=renew)
     proposal = proposal_make(live)
     renew()
     outcome = RoundOutcome(
-        status="unchanged", reason=worded("Nothing changes."), ratings=ratings, evidence=evidence,
-        notes=_notes(not_embedded, not_paired), counts=proposal.counts(),
-    )  # fmt: skip
+        status="unchanged",
+        reason=worded("Nothing changes."),
+        ratings=ratings,
+        evidence=evidence,
+        notes=_notes(not_embedded, not_paired),
+        counts=proposal.counts(),
+    )
     if proposal.digest == digest(*boosts_of(live)):
         return outcome
     waiting = _waiting(proposal)
@@ -173,9 +178,14 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
             revision = write_with_retry(partial(_decide, proposal, report, outcome, live, by))
     assert revision is not None
     return replace(
-        outcome, status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
-        number=revision.number, guard=revision.guard, wordings=revision.wordings,
-    )  # fmt: skip
+        outcome,
+        status=cast("Status", revision.status),
+        reason=revision.reason,
+        revision=str(revision.pk),
+        number=revision.number,
+        guard=revision.guard,
+        wordings=revision.wordings,
+    )
 
 
 def proposal_make(live: Revision | None) -> Proposal:
@@ -183,8 +193,14 @@ def proposal_make(live: Revision | None) -> Proposal:
     today = day_of(timezone.now())
     rows = Evidence.objects.filter(passage__chunk_id__isnull=False, voter__is_active=True).order_by("day", "pk")
     columns = (
-        "question_id", "passage_id", "passage__document_id", "voter_id", "weight", "document_weight", "day",
-    )  # fmt: skip
+        "question_id",
+        "passage_id",
+        "passage__document_id",
+        "voter_id",
+        "weight",
+        "document_weight",
+        "day",
+    )
     votes = dedupe_votes(map(Vote._make, rows.values_list(*columns).iterator(chunk_size=5000)))
     people = User.objects.filter(is_active=True).order_by()
     staff = frozenset(people.filter(is_staff=True).values_list("pk", flat=True))
@@ -213,11 +229,14 @@ def _decide(
             worded("It does the same as ranking change {number}, which was undone.", number=taken_back.number)
         )
     revision = revision_create(
-        queries=proposal.queries, documents=proposal.documents, digest=proposal.digest, guard=asdict(report),
+        queries=proposal.queries,
+        documents=proposal.documents,
+        digest=proposal.digest,
+        guard=asdict(report),
         wordings=wordings_of(report.reason, report.notes),
         summary={"ratings": outcome.ratings, "evidence": outcome.evidence, **outcome.counts},
         by=by and User.objects.filter(pk=by.pk).first(),
-    )  # fmt: skip
+    )
     if reasons:
         revision = revision_hold(revision=revision, why=joined("; ", reasons))
     elif settings.RAG.feedback.auto_live:
@@ -229,9 +248,10 @@ def _decide(
 def _burst_reason(burst: Burst) -> Sentence:
     document = Document.objects.filter(pk=burst.document).first()
     return worded(
-        "{voices} people rated “{title}” on one day, many more than before", voices=burst.voices,
+        "{voices} people rated “{title}” on one day, many more than before",
+        voices=burst.voices,
         title=document.title[:80] if document else str(burst.document),
-    )  # fmt: skip
+    )
 
 
 def _waiting(proposal: Proposal) -> Revision | None:

@@ -43,9 +43,17 @@ SENT_BYTES = 64 * 1024
 OWNED = {  # the way from a row to its person → tables, in the order in which they are given out
     "pk": ("auth.User",),
     "user": (
-        "ragsite.Account", "account.EmailAddress", "mfa.Authenticator", "socialaccount.SocialAccount",
-        "usersessions.UserSession", "ragsite.ApiToken", "chat.Session", "feedback.Rating",
-        "retrieval.Memory", "retrieval.MemoryPreference", "retrieval.SamplePreference",
+        "ragsite.Account",
+        "account.EmailAddress",
+        "mfa.Authenticator",
+        "socialaccount.SocialAccount",
+        "usersessions.UserSession",
+        "ragsite.ApiToken",
+        "chat.Session",
+        "feedback.Rating",
+        "retrieval.Memory",
+        "retrieval.MemoryPreference",
+        "retrieval.SamplePreference",
     ),
     "owner": ("retrieval.Collection", "retrieval.SyncSource"),
     "collection__owner": ("retrieval.Document",),
@@ -55,7 +63,7 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
     "voter": ("feedback.Evidence",),
     "made_by": ("chat.Replay",),
     "by": ("chat.DeskEvent",),
-}  # fmt: skip
+}
 # Secrets, and what is the site's own.
 LEFT_OUT = {"password", "key_hash", "session_key", "data", "vector", "lease_token", "lease_expires_at", "credentials"}
 # Table → rows in one transaction; a document has up to thousands of chunks. What is left goes by cascade.

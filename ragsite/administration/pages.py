@@ -70,7 +70,8 @@ def people_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     invited: User | None = None
     if request.method == "POST":
         try:
-            name, role = request.POST.get("name", ""), request.POST.get("role", "")
+            name = request.POST.get("name", "")
+            role = request.POST.get("role", "")
             invited = people.person_invite(name=name, by=access.user, role=role)
         except AppError as error:
             problems = problem_sentences(error)

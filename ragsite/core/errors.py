@@ -36,7 +36,8 @@ class AppError(Exception):
         retry_after_s: int | None = None,
     ) -> None:
         self.message = message or self.message
-        self.code, self.status = code or self.code, status or self.status
+        self.code = code or self.code
+        self.status = status or self.status
         self.fields = dict(fields or {})
         self.retry_after_s = retry_after_s or self.retry_after_s
         super().__init__(self.message)

@@ -27,7 +27,8 @@ from urllib3.util.connection import create_connection
 from ragsite.core.errors import PermissionDeniedError, UnavailableError
 from ragsite.core.messages import worded
 
-CONNECT_S, READ_S = 5.0, 20.0
+CONNECT_S = 5.0
+READ_S = 20.0
 WHOLE_S = 60.0  # of one answer, however steadily it drips
 MOST_REDIRECTS = 5
 PIECE_BYTES = 64 * 1024
@@ -165,11 +166,17 @@ def guarded_pools(*, redirects: int = MOST_REDIRECTS) -> PoolManager:
 
 
 def fetch(
-    pools: PoolManager, method: str, url: str, *, most_bytes: int, headers: Mapping[str, str] | None = None,
+    pools: PoolManager,
+    method: str,
+    url: str,
+    *,
+    most_bytes: int,
+    headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """At most so many bytes of the body, within WHOLE_S. Raises InwardAddressError, UnreachableError."""
-    ends_at, received = time.monotonic() + WHOLE_S, bytearray()
+    ends_at = time.monotonic() + WHOLE_S
+    received = bytearray()
     try:
         response, url = _followed(pools, method, url, {**pools.headers, **(headers or {})}, body)
         try:
@@ -202,6 +209,7 @@ def _followed(
         if not pools.connection_from_url(url).is_same_host(target):
             headers = {name: value for name, value in headers.items() if name.lower() not in FOR_ONE_HOST}
         if response.status == 303:
-            method, body = "GET", None
+            method = "GET"
+            body = None
         url = target
     raise UnreachableError

@@ -82,7 +82,8 @@ def clean_file_name(name: str) -> str:
     last = "".join(character for character in last if unicodedata.category(character)[0] != "C")
     stem, dot, suffix = last.rstrip(" .").rpartition(".")
     if not dot:
-        stem, suffix = suffix, ""
+        stem = suffix
+        suffix = ""
     suffix = suffix[:MAX_SUFFIX_CHARS]
     stem = stem.strip(" .")[: MAX_FILE_NAME_CHARS - len(dot + suffix)] or "document"
     return f"{stem}{dot}{suffix}"

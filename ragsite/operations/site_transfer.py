@@ -34,18 +34,43 @@ from retrieval.models import Collection, Document
 
 logger = logging.getLogger(__name__)
 CARRIED = (
-    "auth.Group", "auth.User", "ragsite.Account", "ragsite.ApiToken", "account.EmailAddress", "mfa.Authenticator",
-    "socialaccount.SocialAccount", "ragsite.Webhook",
-    "retrieval.Collection", "retrieval.CollectionPerson", "retrieval.ShareReply", "retrieval.Document",
+    "auth.Group",
+    "auth.User",
+    "ragsite.Account",
+    "ragsite.ApiToken",
+    "account.EmailAddress",
+    "mfa.Authenticator",
+    "socialaccount.SocialAccount",
+    "ragsite.Webhook",
+    "retrieval.Collection",
+    "retrieval.CollectionPerson",
+    "retrieval.ShareReply",
+    "retrieval.Document",
     "retrieval.SyncSource",
     "retrieval.DocumentKey",
-    "retrieval.Memory", "retrieval.MemoryOrigin", "retrieval.MemoryPreference", "retrieval.SamplePreference",
-    "chat.Session", "chat.Message", "chat.Source", "chat.DecisionStep", "chat.Share",
-    "chat.AnswerReview", "chat.ReviewedCollection", "chat.AnswerLabel", "chat.DeskEvent",
-    "feedback.Rating", "feedback.RatedQuestion", "feedback.RatedPassage", "feedback.Evidence", "feedback.QuestionPair",
-    "feedback.GoldenQuestion", "feedback.CuratedAnswer", "feedback.CuratedSource",
+    "retrieval.Memory",
+    "retrieval.MemoryOrigin",
+    "retrieval.MemoryPreference",
+    "retrieval.SamplePreference",
+    "chat.Session",
+    "chat.Message",
+    "chat.Source",
+    "chat.DecisionStep",
+    "chat.Share",
+    "chat.AnswerReview",
+    "chat.ReviewedCollection",
+    "chat.AnswerLabel",
+    "chat.DeskEvent",
+    "feedback.Rating",
+    "feedback.RatedQuestion",
+    "feedback.RatedPassage",
+    "feedback.Evidence",
+    "feedback.QuestionPair",
+    "feedback.GoldenQuestion",
+    "feedback.CuratedAnswer",
+    "feedback.CuratedSource",
     "feedback.ManualBoost",
-)  # fmt: skip
+)
 # What a new site finds out anew: it may have another embedding model.
 ANEW: dict[str, dict[str, Any]] = {
     "retrieval.collection": {"embedding_model": "", "embedding_dim": None},
@@ -53,7 +78,9 @@ ANEW: dict[str, dict[str, Any]] = {
     "retrieval.memory": {"embedding_model": ""},
 }
 KIND = {"kind": "ragsite site", "format": 1}
-ABOUT, ROWS, FILES = "site.json", "rows.jsonl", "files/"
+ABOUT = "site.json"
+ROWS = "rows.jsonl"
+FILES = "files/"
 ROWS_AT_ONCE = 500
 MOST_LINE_BYTES = 256 * 1024 * 1024  # of one row
 COPIED_BYTES = 1024 * 1024

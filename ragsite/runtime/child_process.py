@@ -34,9 +34,13 @@ class Child:
         cwd: Path | None = None,
         stop_signal: signal.Signals = signal.SIGTERM,
     ) -> None:
-        self.name, self.command, self.log_path, self.stop_signal = name, command, log_path, stop_signal
+        self.name = name
+        self.command = command
+        self.log_path = log_path
+        self.stop_signal = stop_signal
         self.process: subprocess.Popen[bytes] | None = None
-        self._env, self._cwd = env, cwd
+        self._env = env
+        self._cwd = cwd
 
     def start(self) -> bool:
         """Start it, or start it again, without what the dead one has left behind. False: not now, ask later.

@@ -23,7 +23,8 @@ def die_with_parent(parent: int) -> None:
 
 def main() -> None:
     """`die_with_parent.py PARENT_PID COMMAND...`; does not return."""
-    parent, command = int(sys.argv[1]), sys.argv[2:]
+    parent = int(sys.argv[1])
+    command = sys.argv[2:]
     die_with_parent(parent)
     # A shell starts background jobs with SIGINT ignored; programs that stop on it must hear it again.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

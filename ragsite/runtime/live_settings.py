@@ -24,7 +24,8 @@ from ragsite.core.runtime_settings import changeable_fields, with_values
 from ragsite.core.sealed import SealBrokenError, seal, unseal
 from ragsite.core.settings_group import MODEL_SERVER, origin_of
 
-MODEL_KEY, MODEL_URL = "RAG_MODEL_KEY", "RAG_MODEL_URL"
+MODEL_KEY = "RAG_MODEL_KEY"
+MODEL_URL = "RAG_MODEL_URL"
 REFRESH_S = 2.0  # how often a process looks whether something was changed
 logger = logging.getLogger(__name__)
 _taken_up: dict[str, Any] = {}  # what is stored and in force in this process
@@ -81,7 +82,8 @@ def refresh(*, at_once: bool = False) -> None:
             rag = with_values(rag, {name: loads(text)})
         except (ValidationError, ValueError) as error:
             logger.warning("%s is left out, which was set to %s: %s", name, text[:200], error)
-    settings.RAG, _taken_up = rag, stored
+    settings.RAG = rag
+    _taken_up = stored
 
 
 def _with_model_server(rag: RagSettings, stored: Mapping[str, str]) -> RagSettings:

@@ -46,7 +46,8 @@ def current_uri(data_dir: str | Path) -> str:
     """Where the folder's server listens (or will in a moment, while it starts); "" when nobody runs one."""
     try:
         state = json.loads((_run_dir(Path(data_dir)) / "milvus.json").read_text())
-        uri, owner = str(state["uri"]), int(state["owner_pid"])
+        uri = str(state["uri"])
+        owner = int(state["owner_pid"])
     except (OSError, ValueError, KeyError):
         return ""
     try:
@@ -106,7 +107,8 @@ class LiteServer(Child):
         self._run_dir = _run_dir(self.data_dir)
         self._owner_lock = FileLock(self._run_dir / "milvus.lock")
         self._notice = self._run_dir / "milvus.notice"
-        self._chosen_port, self._port = port, 0
+        self._chosen_port = port
+        self._port = 0
         self._port_lock: FileLock | None = None
 
     @property
@@ -172,7 +174,9 @@ class LiteServer(Child):
         if self._port_lock is not None:
             self._port_lock.release()
         self._owner_lock.release(force=True)  # it was acquired at each start
-        self.process, self._port, self._port_lock = None, 0, None
+        self.process = None
+        self._port = 0
+        self._port_lock = None
 
 
 def _run_dir(data_dir: Path) -> Path:

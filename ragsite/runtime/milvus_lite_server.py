@@ -43,7 +43,8 @@ from milvus_lite.index.sparse_inverted import SparseInvertedIndex
 
 # Of an index: its attributes that say what the whole collection holds.
 _statistics: ContextVar[dict[str, Any] | None] = ContextVar("statistics", default=None)
-_search_segments, _search_index = Collection._search_sparse, SparseInvertedIndex.search
+_search_segments = Collection._search_sparse
+_search_index = SparseInvertedIndex.search
 
 
 def search_collection(

@@ -91,13 +91,15 @@ class Supervisor:
             if part.next_start is None and former is not None and former.poll() is not None:
                 self._plan_restart(part, former.returncode, now)
             if part.next_start is not None and now >= part.next_start and part.child.start():
-                part.started_at, part.next_start = now, None
+                part.started_at = now
+                part.next_start = None
                 if former is not None and part.when_restarted is not None:
                     part.when_restarted()
 
     def _plan_restart(self, part: _Part, code: int, now: float) -> None:
         """After a pause that grows with each quick death. Raises StartError after too many of them."""
-        name, log_path = part.child.name, part.child.log_path
+        name = part.child.name
+        log_path = part.child.log_path
         part.quick_deaths = part.quick_deaths + 1 if now - part.started_at < QUICK_DEATH_S else 0
         if part.quick_deaths >= QUICK_DEATHS_ALLOWED:
             last_words = "\n".join(log_path.read_text("utf-8", "replace").splitlines()[-LAST_LINES:])

@@ -74,9 +74,13 @@ class _Body:
         self.refused: AppError | None = None
         if scope["path"].startswith(FOR_ANYBODY) and len(scope["query_string"]) > ANONYMOUS_QUERY_BYTES:
             self.refused = TooLargeError(worded("This address is too long."), status=414)
-        self._scope, self._receive, self._is_signed_in = scope, receive, is_signed_in
-        self._count, self._allowed = 0, ANONYMOUS_BODY_BYTES
-        self._has_more, self._ends_at = True, asyncio.get_running_loop().time() + BODY_S
+        self._scope = scope
+        self._receive = receive
+        self._is_signed_in = is_signed_in
+        self._count = 0
+        self._allowed = ANONYMOUS_BODY_BYTES
+        self._has_more = True
+        self._ends_at = asyncio.get_running_loop().time() + BODY_S
 
     async def receive(self) -> dict[str, Any]:
         if not self._has_more:  # Django waits for the client to go

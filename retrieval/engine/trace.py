@@ -244,10 +244,31 @@ def _shown(name: str, value: Any) -> Any:
 # ------------------------------------------------------------------------------------------------ the path
 StepStatus = Literal["ok", "skipped", "degraded", "failed"]
 StepName = Literal[
-    "memory", "condense", "route", "plan", "rewrite", "step_back", "decompose", "hyde", "retrieve", "fuse", "boost",
-    "dedupe", "rerank", "assess", "grade", "refine", "web_search", "compress", "order", "clarify", "generate", "verify",
-    "reflect", "consolidate",
-]  # fmt: skip
+    "memory",
+    "condense",
+    "route",
+    "plan",
+    "rewrite",
+    "step_back",
+    "decompose",
+    "hyde",
+    "retrieve",
+    "fuse",
+    "boost",
+    "dedupe",
+    "rerank",
+    "assess",
+    "grade",
+    "refine",
+    "web_search",
+    "compress",
+    "order",
+    "clarify",
+    "generate",
+    "verify",
+    "reflect",
+    "consolidate",
+]
 
 
 TRACER = get_tracer("ragsite")  # spans go nowhere unless `ragsite.operations.telemetry` was started
@@ -274,12 +295,18 @@ class ModelCall:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "kind": self.kind, "model": self.model, "prompt": self.prompt_name, "prompt_hash": self.prompt_hash,
-            "started_ms": round(self.started_ms), "ended_ms": None if self.ended_ms is None else round(self.ended_ms),
-            "prompt_tokens": self.prompt_tokens, "completion_tokens": self.completion_tokens, "error": self.error,
+            "kind": self.kind,
+            "model": self.model,
+            "prompt": self.prompt_name,
+            "prompt_hash": self.prompt_hash,
+            "started_ms": round(self.started_ms),
+            "ended_ms": None if self.ended_ms is None else round(self.ended_ms),
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "error": self.error,
             "prefill_ms": None if self.prefill_ms is None else round(self.prefill_ms),
             "generation_ms": None if self.generation_ms is None else round(self.generation_ms),
-        }  # fmt: skip
+        }
 
 
 @dataclass(slots=True)
@@ -299,7 +326,8 @@ class StepRecord:
     def note(self, code: str, /, **detail: Any) -> None:
         """What came of the step. `detail` is kept, beside what is there, as JSON of the path."""
         self.detail |= detail
-        self.code, self.summary = code, path_text(code, self.detail)
+        self.code = code
+        self.summary = path_text(code, self.detail)
 
     def degrade(self, reason: str) -> None:
         """A fallback served instead of the real thing. reason: a code, or a sentence."""
@@ -308,7 +336,8 @@ class StepRecord:
 
     def skip(self, reason: str) -> None:
         """Nothing was to be done. reason: a code, or a sentence."""
-        self.status, self.code = "skipped", self.code or reason
+        self.status = "skipped"
+        self.code = self.code or reason
         self.summary = self.summary or reason_text(reason)
         self.detail["reason"] = reason_text(reason)
 
@@ -317,9 +346,14 @@ class StepRecord:
         if self.calls:
             detail["model_calls"] = [call.as_dict() for call in self.calls]
         return {
-            "seq": self.seq, "name": self.name, "status": self.status, "summary": self.summary,
-            "started_ms": self.started_ms, "duration_ms": self.duration_ms, "detail": detail,
-        }  # fmt: skip
+            "seq": self.seq,
+            "name": self.name,
+            "status": self.status,
+            "summary": self.summary,
+            "started_ms": self.started_ms,
+            "duration_ms": self.duration_ms,
+            "detail": detail,
+        }
 
 
 class EventSink:
@@ -438,7 +472,9 @@ class HeldBackTrace(Trace):
 
     def __init__(self, run: Trace) -> None:
         super().__init__(run.sink, after=run.after)
-        self.steps, self.calls, self._began = run.steps, run.calls, run._began
+        self.steps = run.steps
+        self.calls = run.calls
+        self._began = run._began
 
     async def choose_sources(self, sources: Sequence[Source]) -> None: ...
 
@@ -461,10 +497,12 @@ def longest_chain(calls: Sequence[ModelCall], *, until_ms: float | None = None) 
         for call in calls
         if until_ms is None or call.started_ms <= until_ms
     )
-    rounds, free_from = 0, -1.0
+    rounds = 0
+    free_from = -1.0
     for ended, started in spans:
         if started >= free_from:
-            rounds, free_from = rounds + 1, ended
+            rounds = rounds + 1
+            free_from = ended
     return rounds
 
 
@@ -510,7 +548,8 @@ def model_call(call: ModelCall) -> Iterator[ModelCall]:
     current = _current.get()
     if current:
         trace, record = current
-        call.started_ms, call.asked_ms = trace.now_ms(), _queued_ms.get()
+        call.started_ms = trace.now_ms()
+        call.asked_ms = _queued_ms.get()
         _queued_ms.set(None)
         trace.calls.append(call)
         record.calls.append(call)
@@ -539,10 +578,13 @@ def _describe(span: Span, call: ModelCall) -> None:
     operation = {"chat": "chat", "embed": "embeddings"}[call.kind]
     span.set_attributes(
         {
-            "gen_ai.operation.name": operation, "gen_ai.request.model": call.model, "ragsite.prompt": call.prompt_name,
-            "gen_ai.usage.input_tokens": call.prompt_tokens, "gen_ai.usage.output_tokens": call.completion_tokens,
+            "gen_ai.operation.name": operation,
+            "gen_ai.request.model": call.model,
+            "ragsite.prompt": call.prompt_name,
+            "gen_ai.usage.input_tokens": call.prompt_tokens,
+            "gen_ai.usage.output_tokens": call.completion_tokens,
         }
-    )  # fmt: skip
+    )
     if call.prompt and os.environ.get(CAPTURE, "").lower() == "true":
         roles = (("system", call.prompt.system), ("user", call.prompt.user))
         messages = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in roles]

@@ -119,8 +119,11 @@ class Vocabulary:
 
 
 VOCABULARY_FIELDS = {
-    "department": "departments", "doc_type": "doc_types", "policy_year": "policy_years", "tags": "tags"
-}  # fmt: skip
+    "department": "departments",
+    "doc_type": "doc_types",
+    "policy_year": "policy_years",
+    "tags": "tags",
+}
 FiltersMode = Literal["strict", "prefer"]
 FILTERS_MODES: tuple[FiltersMode, ...] = ("strict", "prefer")
 

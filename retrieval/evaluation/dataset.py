@@ -94,7 +94,8 @@ def load_dataset(folder: Path) -> Dataset:
         if not (folder / name).is_file():
             raise DatasetError(f"{folder} holds no {name}; it needs {', '.join(FILES)}.")
     corpus, questions, judged = (folder / name for name in FILES)
-    documents, queries = _read_rows(corpus, LabelledDocument), _read_rows(questions, LabelledQuery)
+    documents = _read_rows(corpus, LabelledDocument)
+    queries = _read_rows(questions, LabelledQuery)
     qrels = _read_qrels(judged)
     known = {query.id: qrels[query.id] for query in queries if query.id in qrels}
     if qrels and not known:

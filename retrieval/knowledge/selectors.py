@@ -46,11 +46,15 @@ MAX_FILTER_VALUES = 100  # of one field
 MAX_TAG_SETS = 5000
 VERSIONS = ("current", "earlier")
 SORTS: dict[str, tuple[Any, ...]] = {
-    "-created_at": ("-created_at",), "created_at": ("created_at",), "title": (Lower("title"),),
-    "-title": (Lower("title").desc(),), "size": ("size_bytes",), "-size": ("-size_bytes",),
+    "-created_at": ("-created_at",),
+    "created_at": ("created_at",),
+    "title": (Lower("title"),),
+    "-title": (Lower("title").desc(),),
+    "size": ("size_bytes",),
+    "-size": ("-size_bytes",),
     "year": (F("policy_year").asc(nulls_last=True), Lower("title")),
     "-year": (F("policy_year").desc(nulls_last=True), Lower("title")),
-}  # fmt: skip
+}
 OWN_DOCUMENTS = 3  # from which on the samples step back by themselves
 MAX_CHOICES = 5  # addresses that an error offers for an ambiguous name
 
@@ -345,7 +349,8 @@ def passages_changed(earlier: Document, document: Document) -> dict[str, int]:
     """How many passages of a document are changed, new and gone against its earlier version."""
     texts = (Chunk.objects.filter(document=one).values_list("text", flat=True) for one in (earlier, document))
     before, after = (Counter(map(hash, rows.iterator(chunk_size=2000))) for rows in texts)  # not 100 MB of texts
-    gone, new = (before - after).total(), (after - before).total()
+    gone = (before - after).total()
+    new = (after - before).total()
     changed = min(gone, new)
     return {"changed": changed, "new": new - changed, "gone": gone - changed}
 

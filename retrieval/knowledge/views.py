@@ -95,9 +95,13 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
     earlier = visible_documents(request.user).filter(newer_versions=document).first()
     changes = passages_changed(earlier, document) if earlier and document.status == Document.Status.READY else None
     context = {
-        "document": document, "earlier": earlier, "changes": changes,
-        "is_owned": is_owned, "boot": boot, "section": "documents",
-    }  # fmt: skip
+        "document": document,
+        "earlier": earlier,
+        "changes": changes,
+        "is_owned": is_owned,
+        "boot": boot,
+        "section": "documents",
+    }
     return render(request, "documents/document.html", context)
 
 
@@ -105,12 +109,14 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def sharing_page(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
     """Whom one of the user's collections is shared with; from anybody else's it is as far as from none."""
-    user, problem = asking_user(request), ""
+    user = asking_user(request)
+    problem = ""
     collection = owned_collections(user).filter(pk=collection_id).first()
     if collection is None:
         raise Http404
     if request.method == "POST":
-        name, role = clean_line(request.POST.get("name", "")), request.POST.get("role", "")
+        name = clean_line(request.POST.get("name", ""))
+        role = request.POST.get("role", "")
         try:
             match request.POST.get("action"):
                 case "add" if role in CollectionPerson.Role.values:
@@ -142,7 +148,8 @@ def sharing_page(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse
 @require_http_methods(["GET", "POST"])
 def document_sharing(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
     """One document is shared by a collection of its own: the page says so before it moves there."""
-    user, problem = asking_user(request), ""
+    user = asking_user(request)
+    problem = ""
     owned = owned_collections(user).values("pk")
     document = visible_documents(user).filter(pk=document_id, collection__in=owned).first()
     if document is None:
@@ -169,7 +176,8 @@ def names_offered(request: HttpRequest) -> HttpResponse:
 @ensure_csrf_cookie
 def search_page(request: HttpRequest) -> HttpResponse:
     """A search by itself, with the scores of every leg."""
-    limits, collections = settings.RAG, collection_list(user=request.user)
+    limits = settings.RAG
+    collections = collection_list(user=request.user)
     context = {"section": "documents", "limits": limits.limits, "search": limits.search, "collections": collections}
     return render(request, "documents/search.html", context)
 
@@ -178,7 +186,8 @@ def search_page(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def memory_page(request: HttpRequest) -> HttpResponse:
     """What earlier answers have left for this user: found, deleted, switched on and off."""
-    user, search = asking_user(request), request.GET.get("search", "").strip()[:200]
+    user = asking_user(request)
+    search = request.GET.get("search", "").strip()[:200]
     if request.method == "POST":
         match request.POST.get("action"):
             case "forget" if key := as_uuid(request.POST.get("memory", "")):
@@ -199,15 +208,18 @@ def memory_page(request: HttpRequest) -> HttpResponse:
 
 
 NEW_SOURCE = dict.fromkeys(("kind", "name", "collection", "address", "username", "branch", "region"), "") | {
-    "every_hours": "24", "depth": "1", "most_pages": "200",
-}  # fmt: skip
+    "every_hours": "24",
+    "depth": "1",
+    "most_pages": "200",
+}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def sources_page(request: HttpRequest) -> HttpResponse:
     """The user's sources with their last runs, and the form for a new one, which stays filled in where it is wrong."""
-    user, problems = asking_user(request), []
+    user = asking_user(request)
+    problems = []
     if request.method == "POST":
         fields = SyncSourceInputSerializer().fields
         sent: dict[str, Any] = {name: value for name, value in request.POST.items() if name in fields}

@@ -40,8 +40,11 @@ def memory_remember(
             own = Memory.objects.filter(user=user_id).order_by("-updated_at").defer("vector")
             known = next((memory for memory in own if _folded(memory.question) == _folded(question)), None)
             memory = known or Memory(user_id=user_id)
-            memory.question, memory.text, memory.terms = question, text, terms_of(question, text)
-            memory.embedding_model, memory.vector = embedding_model, vector
+            memory.question = question
+            memory.text = text
+            memory.terms = terms_of(question, text)
+            memory.embedding_model = embedding_model
+            memory.vector = vector
             memory.save()
             if exchange.answer_id:
                 MemoryOrigin.objects.get_or_create(

@@ -40,9 +40,11 @@ def answer_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
 def text_differences(before: str, after: str) -> list[dict[str, str]]:
     """Parts of both texts in reading order, {"op": same, removed or added, "text"}: put together, same and removed are
     `before`, same and added `after`."""
-    old, new = _WORD.findall(before), _WORD.findall(after)
+    old = _WORD.findall(before)
+    new = _WORD.findall(after)
     if max(len(old), len(new)) > MAX_WORDS:
-        old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+        old = before.splitlines(keepends=True)
+        new = after.splitlines(keepends=True)
     parts: list[dict[str, str]] = []
     for op, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         pieces = [("same", old[a:b])] if op == "equal" else [("removed", old[a:b]), ("added", new[c:d])]
@@ -111,5 +113,6 @@ def is_supported(data: Data) -> bool:
     if data["decision"] != "ANSWER":
         return False
     checked = [sentence["supported"] for sentence in data["grounding"] or ()]
-    yes, no = checked.count(True), checked.count(False)
+    yes = checked.count(True)
+    no = checked.count(False)
     return yes > no or (yes == no == 0 and any(source["cited"] for source in data["sources"]))

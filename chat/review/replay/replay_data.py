@@ -30,10 +30,12 @@ Data = Mapping[str, Any]
 def replay_data(replay: Replay, *, reader: User) -> dict[str, Any]:
     """With both answers in the active language, and their HTML. Renders Markdown: keep it off the event loop."""
     message = selectors.message_find(replay.message_id)
-    original, error = message_for_desk(message) if message else None, replay.error
+    original = message_for_desk(message) if message else None
+    error = replay.error
     replayed = _shown(replay) if replay.result else None
     if replayed and original and _hides(replayed, _documents_of(original), reader):
-        replayed, error = None, {"code": "withheld", "content": WITHHELD}
+        replayed = None
+        error = {"code": "withheld", "content": WITHHELD}
     return {
         "id": str(replay.pk),
         "message_id": str(replay.message_id),

@@ -92,15 +92,19 @@ def _prepare(replay_id: UUID) -> tuple[Replay, Question]:
     conversation, and after what stands before it there. It remembers nothing, and nothing is remembered of it."""
     live_settings.refresh()
     replay = Replay.objects.select_related("message__reply_to", "message__session__user").get(pk=replay_id)
-    message, change = replay.message, replay.change
-    request, user = message.request, message.session.user
+    message = replay.message
+    change = replay.change
+    request = message.request
+    user = message.session.user
     if documents := request.get("documents"):
         scope = scope_of_documents(documents_named(user=user, ids=documents))
     else:
         scope = scope_of_earlier(
-            user=user, names=request.get("collections", []), ids=request.get("collection_ids", []),
+            user=user,
+            names=request.get("collections", []),
+            ids=request.get("collection_ids", []),
             asked_at=message.created_at,
-        )  # fmt: skip
+        )
     scope = scope.beside(scope_attached(user=user, conversation_id=message.session_id))
     question = question_of(message, user=user, scope=scope)
     if "filters" in change:
@@ -113,7 +117,9 @@ def _prepare(replay_id: UUID) -> tuple[Replay, Question]:
 
 async def _answer(replay: Replay, question: Question) -> tuple[dict[str, Any], Wordings]:
     """Raises AppError, ModelError, TimeoutError."""
-    change, engine, trace = replay.change, get_engine(), Trace()
+    change = replay.change
+    engine = get_engine()
+    trace = Trace()
     models: Models = ChosenModel(engine.models, change["model"]) if change.get("model") else engine.models
     boosts = engine.boosts
     if revision := change.get("revision"):

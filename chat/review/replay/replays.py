@@ -88,9 +88,11 @@ async def replays_work(*, within_s: float) -> bool:
 def _take_next() -> Lease | None:
     """The oldest; one whose process was killed has failed."""
     Replay.objects.filter(run_out(), status=Replay.Status.RUNNING).update(
-        status=Replay.Status.FAILED, error={"code": "internal", "content": LOST}, wordings=wordings_of(LOST),
+        status=Replay.Status.FAILED,
+        error={"code": "internal", "content": LOST},
+        wordings=wordings_of(LOST),
         finished_at=timezone.now(),
-    )  # fmt: skip
+    )
     waiting = Replay.objects.filter(status=Replay.Status.QUEUED).order_by("created_at", "id")
     leases = map(replay_lease, waiting.values_list("pk", flat=True)[:20])
     return next((lease for lease in leases if lease.take(status=Replay.Status.RUNNING)), None)

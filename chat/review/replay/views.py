@@ -56,9 +56,11 @@ class ChangeSerializer(StrictSerializer):
     options = OptionsSerializer(required=False, allow_null=True)
     filters = FiltersSerializer(required=False, allow_null=True, help_text="In place of all filters; {}: none.")
     revision = TextField(
-        required=False, allow_null=True, max_length=36,
+        required=False,
+        allow_null=True,
+        max_length=36,
         help_text="The id of a boost revision; none: without boosts; left out: the live one.",
-    )  # fmt: skip
+    )
 
     def validate_model(self, model: str | None) -> str | None:
         if model and model not in (status := model_status()).chat_models:

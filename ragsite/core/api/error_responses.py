@@ -38,7 +38,9 @@ logger = logging.getLogger(__name__)
 
 OPENAI = "/v1/"
 OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-NAME_CHARS, SENTENCE_CHARS = 100, 400  # MOST_ERRORS of both, each character as \uXXXX, are below 64 KiB
+# MOST_ERRORS of both, each character as \uXXXX, are below 64 KiB
+NAME_CHARS = 100
+SENTENCE_CHARS = 400
 CODES = {400: "invalid", 401: "not_authenticated", 429: "rate_limited"}  # REST framework's own codes are others
 
 

@@ -107,7 +107,8 @@ class KeysApi(APIView):
             _was_asked_again(request._request)
         except ReauthenticationRequired as error:
             raise NotAskedAgainError from error
-        user, sent = asking_user(request), checked(KeyInputSerializer, request.data)
+        user = asking_user(request)
+        sent = checked(KeyInputSerializer, request.data)
         names = sent.pop("collections", ())
         bound = scope_for(user=user, names=names).ids if names else ()
         key, secret = key_create(user=user, collection_ids=bound, **sent)

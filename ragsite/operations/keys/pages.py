@@ -25,9 +25,11 @@ from ragsite.models import ApiToken
 from retrieval.knowledge.selectors import collection_list
 
 LASTS = (
-    ("30", gettext_lazy("30 days")), ("90", gettext_lazy("90 days")), ("365", gettext_lazy("One year")),
+    ("30", gettext_lazy("30 days")),
+    ("90", gettext_lazy("90 days")),
+    ("365", gettext_lazy("One year")),
     ("", gettext_lazy("Until you revoke it")),
-)  # fmt: skip
+)
 
 
 class KeyForm(forms.Form):

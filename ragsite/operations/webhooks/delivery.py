@@ -40,12 +40,16 @@ def webhook_deliver(*, webhook_id: str, message_id: str, body: str) -> None:
         return
     if hook.last_error and hook.last_at and timezone.now() - PAUSE < hook.last_at <= timezone.now():
         raise UnavailableError(worded("It did not take the message before; it is tried again later."))
-    stamp, wants_more, failure = int(time.time()), True, None
+    stamp = int(time.time())
+    wants_more = True
+    failure = None
     try:
         headers = {
-            "Content-Type": "application/json", "webhook-id": message_id, "webhook-timestamp": str(stamp),
+            "Content-Type": "application/json",
+            "webhook-id": message_id,
+            "webhook-timestamp": str(stamp),
             "webhook-signature": signature(unseal(hook.secret), message_id, stamp, body),
-        }  # fmt: skip
+        }
         pools = guarded_pools(redirects=0)
         answer = fetch(pools, "POST", hook.url, most_bytes=ANSWER_BYTES, headers=headers, body=body.encode())
         pools.clear()

@@ -132,7 +132,10 @@ class ServedChatModel:
         settings: OllamaSettings,
         habits: Habits,
     ) -> None:
-        self._model, self._server, self._breaker, self._settings = model, server, breaker, settings
+        self._model = model
+        self._server = server
+        self._breaker = breaker
+        self._settings = settings
         self._habits = habits
         self._window = min(settings.num_ctx, model.context_length or settings.num_ctx)
 
@@ -227,7 +230,10 @@ class ServedChatModel:
         """The text without thoughts, within the time limits. Raises ModelErrors, also where it has no proper end."""
         limit_s = STREAM_TIMEOUT_S if request.is_judgement else self._settings.first_token_timeout_s
         thoughts = ThoughtFilter(awaits_end=self._habits.thinks_aloud)
-        ends_at, end, count, has_text = time.monotonic() + STREAM_TIMEOUT_S, "", 0, False
+        ends_at = time.monotonic() + STREAM_TIMEOUT_S
+        end = ""
+        count = 0
+        has_text = False
         failure: ModelError | None = None
         try:
             async with aclosing(self._server.chat(self._model, request)) as chunks:
@@ -236,10 +242,13 @@ class ServedChatModel:
                         chunk = await anext(chunks, None)
                     if chunk is None:
                         break
-                    count, limit_s = count + 1, BETWEEN_TOKENS_TIMEOUT_S
+                    count = count + 1
+                    limit_s = BETWEEN_TOKENS_TIMEOUT_S
                     if end := chunk.end or ("length" if count > request.max_tokens + OVERRUN else ""):
-                        call.prompt_tokens, call.completion_tokens = chunk.prompt_tokens, chunk.completion_tokens
-                        call.prefill_ms, call.generation_ms = chunk.prefill_ms, chunk.generation_ms
+                        call.prompt_tokens = chunk.prompt_tokens
+                        call.completion_tokens = chunk.completion_tokens
+                        call.prefill_ms = chunk.prefill_ms
+                        call.generation_ms = chunk.generation_ms
                     is_cut = end == "length"
                     for text in thoughts.feed(chunk.text, is_last=bool(end) and not is_cut, is_cut=is_cut):
                         has_text = text is not None and (has_text or bool(text.strip()))

@@ -52,7 +52,10 @@ class ServedEmbedder:
         cache: VectorCache,
         timeout_s: float,
     ) -> None:
-        self._space, self._server, self._breaker, self._cache = space, server, breaker, cache
+        self._space = space
+        self._server = server
+        self._breaker = breaker
+        self._cache = cache
         self._timeout_s = timeout_s
         self._query_prefix, self._document_prefix = prefixes(space.model)
         self._asked: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()

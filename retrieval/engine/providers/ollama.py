@@ -40,9 +40,15 @@ from retrieval.engine.providers.server import (
 BUSY_RETRY_S = 0.3  # before the one more attempt
 # Of judgements. Ollama's own default punishes repetition, and so the second 8 of a list of scores.
 JUDGING: Mapping[str, Any] = {
-    "temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0,
-    "frequency_penalty": 0.0, "seed": 0,
-}  # fmt: skip
+    "temperature": 0.0,
+    "top_k": 0,
+    "top_p": 1.0,
+    "min_p": 0.0,
+    "repeat_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "seed": 0,
+}
 NANOSECONDS_PER_MS = 1e6
 LINE_BYTES = 100_000  # of a stream; a line of progress has some hundred
 SILENCE_S = 600.0  # of a pull: checking what was downloaded is silent, and takes minutes for a large model
@@ -209,7 +215,8 @@ class OllamaServer(ModelServer):
 
 
 def _read(chunk: AIMessageChunk) -> ChatChunk:
-    metadata, usage = chunk.response_metadata, chunk.usage_metadata
+    metadata = chunk.response_metadata
+    usage = chunk.usage_metadata
     if not metadata.get("done_reason"):
         return ChatChunk(text=str(chunk.content))
     return ChatChunk(

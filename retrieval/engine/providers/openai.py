@@ -58,9 +58,14 @@ class OpenAIServer(ModelServer):
         # Given these, LangChain makes no clients of its own, which would load certificates each time.
         chats = self._client.chat.completions
         self._chat = BaseChatOpenAI(
-            stream_usage=True, stream_chunk_timeout=None, client=chats, async_client=chats,
-            root_client=self._client, root_async_client=self._client, api_key=key,
-        )  # fmt: skip
+            stream_usage=True,
+            stream_chunk_timeout=None,
+            client=chats,
+            async_client=chats,
+            root_client=self._client,
+            root_async_client=self._client,
+            api_key=key,
+        )
         self._limit = "max_completion_tokens" if self.address.endswith("openai.com") else "max_tokens"
         self._refused: set[tuple[str, str]] = set()  # models, and types of schemas that they can't be held to
 
@@ -83,7 +88,8 @@ class OpenAIServer(ModelServer):
         return ModelMissingError(worded("the model server lists no model for this: name one in the settings"))
 
     async def chat(self, model: ServedModel, call: ChatCall) -> AsyncGenerator[ChatChunk, None]:
-        end, usage = "", None
+        end = ""
+        usage = None
         with self.explained(model.name):
             chunk, chunks = await self._begin(model, call)
             async with aclosing(chunks):
@@ -100,9 +106,12 @@ class OpenAIServer(ModelServer):
     async def embed(self, model: str, texts: list[str]) -> list[list[float]]:
         client = self._client.embeddings
         embeddings = OpenAIEmbeddings(  # whole texts, no tokens of OpenAI's own
-            model=model, check_embedding_ctx_length=False, model_kwargs={"encoding_format": "float"}, client=client,
+            model=model,
+            check_embedding_ctx_length=False,
+            model_kwargs={"encoding_format": "float"},
+            client=client,
             async_client=client,
-        )  # fmt: skip
+        )
         with self.explained(model):
             return await embeddings.aembed_documents(texts, chunk_size=len(texts))
 
@@ -115,7 +124,8 @@ class OpenAIServer(ModelServer):
         """The first chunk, and those that follow. A server that knows no schemas is told of it in the prompt."""
         temperature = 0.0 if call.is_judgement else TEMPERATURE
         arguments: dict[str, Any] = {"model": model.name, self._limit: call.max_tokens, "temperature": temperature}
-        key, messages = (model.name, str(call.schema["type"]) if call.schema else ""), list(call.messages)
+        key = (model.name, str(call.schema["type"]) if call.schema else "")
+        messages = list(call.messages)
         if call.schema and key not in self._refused:
             form = {"name": "reply", "schema": call.schema, "strict": True}
             held: dict[str, Any] = {"extra_body": {"response_format": {"type": "json_schema", "json_schema": form}}}

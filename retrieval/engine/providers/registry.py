@@ -57,8 +57,11 @@ class Connection:
 
     def __init__(self, server: ModelServer, *, limit: int) -> None:
         self.server = server
-        self.chat_breaker, self.embed_breaker = CircuitBreaker(limit=limit), CircuitBreaker(limit=limit)
-        self._listing, self._listed_at, self._asking = Listing(), float("-inf"), asyncio.Lock()
+        self.chat_breaker = CircuitBreaker(limit=limit)
+        self.embed_breaker = CircuitBreaker(limit=limit)
+        self._listing = Listing()
+        self._listed_at = float("-inf")
+        self._asking = asyncio.Lock()
 
     def look_again(self) -> None:
         self._listed_at = float("-inf")
@@ -100,7 +103,8 @@ class ChosenModel:
     """The site's models, but `name` writes the answers; rewriting, judging and embedding stay as they are."""
 
     def __init__(self, models: Models, name: str) -> None:
-        self._models, self._name = models, name
+        self._models = models
+        self._name = name
 
     async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
         return await self._models.chat(role, name=name or (self._name if role == "answer" else ""))
@@ -152,7 +156,8 @@ class ModelRegistry:
 
     async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
         """Raises ModelUnavailableError with the reason."""
-        model, connection = self._choose(await self._listing(role), role, name), self._connection(role)
+        model = self._choose(await self._listing(role), role, name)
+        connection = self._connection(role)
         return ServedChatModel(
             model,
             server=connection.server,

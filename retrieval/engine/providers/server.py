@@ -31,7 +31,8 @@ from retrieval.engine.errors import (
 )
 
 # ------------------------------------------------------------------------------------------------ gate
-FAILURES, RESET_S = 3, 20.0
+FAILURES = 3
+RESET_S = 20.0
 
 
 class CircuitBreaker:
@@ -39,7 +40,10 @@ class CircuitBreaker:
 
     def __init__(self, *, limit: int) -> None:
         self._slots = asyncio.Semaphore(limit)
-        self._failures, self._failed_at, self._probing, self._reason = 0, 0.0, False, ""
+        self._failures = 0
+        self._failed_at = 0.0
+        self._probing = False
+        self._reason = ""
 
     @property
     def is_open(self) -> bool:
@@ -67,7 +71,8 @@ class CircuitBreaker:
                 self._failures = 0
             except ModelError as error:
                 self._failures = self._failures + 1 if error.is_server_failure else 0
-                self._failed_at, self._reason = time.monotonic(), error.reason
+                self._failed_at = time.monotonic()
+                self._reason = error.reason
                 raise
             finally:
                 self._probing = self._probing and not is_probe
@@ -270,7 +275,8 @@ class ModelServer(ABC):
             raise ModelOutputError(worded("{label} sent something that could not be read", label=label)) from error
 
     def _refusal(self, status: int, message: str, model: str) -> ModelError:
-        label, detail = self.label, shortened((message.strip().splitlines() or [""])[0], DETAIL_CHARS)
+        label = self.label
+        detail = shortened((message.strip().splitlines() or [""])[0], DETAIL_CHARS)
         match status:
             case 404:
                 return self.missing(model)

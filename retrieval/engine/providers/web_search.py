@@ -32,7 +32,9 @@ from retrieval.engine.providers.server import CircuitBreaker, address_of, reques
 
 GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"
 GOOGLE_RESULTS = 10  # the most that one call may ask for
-SNIPPET_CHARS, TITLE_CHARS = 600, 200  # of one result
+# Of one result.
+SNIPPET_CHARS = 600
+TITLE_CHARS = 200
 TIMEOUT_S = 8.0  # one search
 AT_ONCE = 4
 MAX_QUERY_CHARS = 300  # Google takes 2,048 characters of address; no search needs that many words

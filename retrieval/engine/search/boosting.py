@@ -27,7 +27,8 @@ async def put_boosts(
 ) -> tuple[tuple[ScoredChunk, ...], list[str]]:
     """The result's candidates, as many as before where enough is left, in the order that the boosts give them; and the
     ids of those that came up from the tail."""
-    count, chunks = len(result.candidates), {hit.chunk_id: hit.chunk for hit in result.candidates}
+    count = len(result.candidates)
+    chunks = {hit.chunk_id: hit.chunk for hit in result.candidates}
     ranked = [
         hit
         for hit in rank_with_boosts((*result.candidates, *result.tail_hits), boosts)

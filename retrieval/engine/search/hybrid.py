@@ -85,9 +85,11 @@ class _Found:
         fused = self.fused[chunk_id]
         scores = Scores(dense=self.dense.get(chunk_id), bm25=self.bm25.get(chunk_id), fused=fused, final=fused)
         return TailHit(
-            chunk_id=chunk_id, document_id=self.document_of[chunk_id], scores=scores,
+            chunk_id=chunk_id,
+            document_id=self.document_of[chunk_id],
+            scores=scores,
             ranks=self.ranks.get(chunk_id, {}),
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ class HybridSearcher:
         """
         if request.strategy == "hierarchical":
             return await self._search_in_best_documents(request)
-        begun, timings = time.perf_counter(), _Timings()
+        begun = time.perf_counter()
+        timings = _Timings()
         found = await self._found(request, "chunks", timings)
         depth = request.depth or self._top_k(request)
         fetching = time.perf_counter()
@@ -177,7 +180,8 @@ class HybridSearcher:
         filters hold in both rounds.
         Source: seed 001 (`hierarchical_search`); coarse to fine as in RAPTOR (Sarthi et al., ICLR 2024), one level.
         """
-        begun, timings = time.perf_counter(), _Timings()
+        begun = time.perf_counter()
+        timings = _Timings()
         found = await self._found(request, "documents", timings)
         documents = list(dict.fromkeys(map(found.document_of.__getitem__, best_first(found.fused))))
         documents = documents[:HIERARCHICAL_DOCUMENTS]
@@ -197,7 +201,8 @@ class HybridSearcher:
 
     async def _found(self, request: SearchRequest, level: Level, timings: _Timings) -> _Found:
         """All legs in all spaces. Scores of different spaces can't be compared, ranks can."""
-        begun, groups = time.perf_counter(), query_groups(request.queries, self._settings.legs)
+        begun = time.perf_counter()
+        groups = query_groups(request.queries, self._settings.legs)
         terms = groups[0].terms
         timings.add("analyse", begun)
         short = len(terms) <= SHORT_QUERY_TERMS
@@ -264,9 +269,13 @@ class HybridSearcher:
         return found
 
     async def _seed(
-        self, ask: _Ask, group: QueryGroup, dense: Mapping[str, float], bm25: Mapping[str, float],
+        self,
+        ask: _Ask,
+        group: QueryGroup,
+        dense: Mapping[str, float],
+        bm25: Mapping[str, float],
         notes: dict[str, object],
-    ) -> dict[str, float]:  # fmt: skip
+    ) -> dict[str, float]:
         """kNN window → match filter on terms → BM25 inside the window. Without vectors BM25's list is the window."""
         window = list(dense) or list(bm25)
         if dense and group.terms and not group.queries[0].vector_only:
@@ -364,7 +373,8 @@ class HybridSearcher:
     ) -> tuple[tuple[ScoredChunk, ...], tuple[TailHit, ...]]:
         """The best `top_k` that still exist, each text once, and what follows down to the place from which ratings may
         lift. Texts are read for the former alone. Of those that score alike the asking user's own come first."""
-        ranking, batch = best_first(found.fused), top_k + max(5, top_k // 2)
+        ranking = best_first(found.fused)
+        batch = top_k + max(5, top_k // 2)
         own = {ref.id for ref in scope.collections if ref.own}
         candidates: list[ScoredChunk] = []
         seen: set[str] = set()

@@ -119,7 +119,8 @@ async def write_from(
     Steps: compress (where that is switched on), generate, verify. Sources hold their whole text, whatever of it the
     model was given.
     """
-    author, shown = await author_of(deps, lambda: _prompt(deps, question, (), way_out)), list(passages)
+    author = await author_of(deps, lambda: _prompt(deps, question, (), way_out))
+    shown = list(passages)
     if deps.settings.compress.enabled:
         shown = await compress(deps, question.standalone, passages, room=author.room)
     selection = {passage.chunk_id for passage in shown}
@@ -324,7 +325,8 @@ async def ask_back(deps: Deps, readings: Sequence[ScoredChunk], *, asks: str = "
 def from_documents(readings: Sequence[ScoredChunk], language: Language, *, asks: str = "") -> Clarification:
     """Options by the documents' titles; where these are equal, with year or section; failing that, by file names."""
     chunks = [reading.chunk for reading in readings[:MAX_OPTIONS]]
-    titles, years = [chunk.title for chunk in chunks], [f"{chunk.title} ({chunk.policy_year})" for chunk in chunks]
+    titles = [chunk.title for chunk in chunks]
+    years = [f"{chunk.title} ({chunk.policy_year})" for chunk in chunks]
     sections = [f"{chunk.title}: {chunk.heading}" for chunk in chunks]
     files = [chunk.file_name or chunk.document_id for chunk in chunks]
     options = next((named for named in (titles, years, sections) if len(set(named)) == len(named)), files)
@@ -354,7 +356,8 @@ async def curated_answer(deps: Deps, question: Question) -> Answer | None:
 
 
 async def _give(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
-    checked, cited = found.checked, cited_markers(found.text)
+    checked = found.checked
+    cited = cited_markers(found.text)
     async with deps.trace.step("route"):
         note("checked_answer_fits", curated=checked.as_dict(), question=found.question)
     sources = tuple(

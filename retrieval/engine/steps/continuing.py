@@ -123,11 +123,13 @@ class Joint:
 
 def joint(end: str, rest: str, *, gap: bool) -> str:
     """`rest` without what `end` ends in already, and with the blank or line's end between them. gap: there is one."""
-    bare, text = end.rstrip(), rest.lstrip()
+    bare = end.rstrip()
+    text = rest.lstrip()
     lengths = range(min(len(bare), len(text)), LEAST_OVERLAP - 1, -1)
     if repetition := next((length for length in lengths if bare.endswith(text[:length])), 0):
         return text[repetition:].lstrip() if gap else text[repetition:]
-    word, first = _LAST_WORD.search(bare) if bare == end else None, _FIRST_WORD.match(text)
+    word = _LAST_WORD.search(bare) if bare == end else None
+    first = _FIRST_WORD.match(text)
     if word and first and word[0][-1] < EAST_ASIAN_FROM and first[0].startswith(word[0]):
         return text[len(word[0]) :]  # the word that was cut in half, or said twice
     if gap:

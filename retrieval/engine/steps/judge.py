@@ -39,9 +39,15 @@ MISSING_CHARS = 300
 ASKS_CHARS = 200
 TOP_SCORE = 10  # of the whole numbers, from 0, that a model scores with
 CRITERIA = (
-    "topical_alignment", "intent_alignment", "key_entity_match", "direct_answerability", "coverage_depth",
-    "specificity_to_query", "temporal_fit", "language_terminology_alignment",
-)  # fmt: skip
+    "topical_alignment",
+    "intent_alignment",
+    "key_entity_match",
+    "direct_answerability",
+    "coverage_depth",
+    "specificity_to_query",
+    "temporal_fit",
+    "language_terminology_alignment",
+)
 Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
 JudgedAs = Literal["answer", "no_answer", "ask_back"]
 AssessmentCode = Literal[
@@ -183,7 +189,8 @@ def _reranked(
     deps: Deps, question: Question, passages: Sequence[ScoredChunk], scores: Sequence[float], *, by: str
 ) -> tuple[ScoredChunk, ...]:
     """scores: of the first so many passages."""
-    options, settings = question.options, deps.settings.rerank
+    options = question.options
+    settings = deps.settings.rerank
     least = settings.min_score if options.min_score is None else options.min_score
     most = options.top_n or settings.top_n or len(passages)
     ranked = rank(passages[: len(scores)], scores)
@@ -534,7 +541,8 @@ def _in_order(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGra
 
 
 def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]) -> dict[str, Any]:
-    chunk, grade = document.chunk, graded.grade_of(document)
+    chunk = document.chunk
+    grade = graded.grade_of(document)
     return {
         "chunk_id": chunk.chunk_id,
         "document_id": chunk.document_id,

@@ -60,9 +60,11 @@ async def consolidate_memory(deps: Deps, question: Question, answer: Answer, *, 
         return
     fact = cited_statement(answer.text)
     exchange = Exchange(
-        question=one_line(question.standalone), fact=fact,
-        conversation_id=question.conversation_id, answer_id=question.answer_id,
-    )  # fmt: skip
+        question=one_line(question.standalone),
+        fact=fact,
+        conversation_id=question.conversation_id,
+        answer_id=question.answer_id,
+    )
     try:
         async with asyncio.timeout(2 * TIMEOUT_S):  # the answer's own time is over
             outcome = await deps.memory.remember(question.user_id, exchange)

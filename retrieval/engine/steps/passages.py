@@ -153,7 +153,8 @@ def _shown(
         passage = place.passage
         if not passage.pieces:
             continue
-        chunk, marker = place.source.chunk, place.source.marker
+        chunk = place.source.chunk
+        marker = place.source.marker
         best = _best(passage, weights, chars=chars, start=place.start, end=place.start + len(chunk.text))
         path = _path(chunk, place.text, passage.pieces[best].start)
         excerpt = passage.excerpt(best, chars=chars, above=path)

@@ -286,7 +286,8 @@ async def read_question(deps: Deps, question: Question, known: SearchFilters, *,
     """
     if question.options.rewrite is False:
         return Route(filters=known)
-    vocabulary, offered = await deps.store.vocabulary(question.scope), await _offered(deps, question, found)
+    vocabulary = await deps.store.vocabulary(question.scope)
+    offered = await _offered(deps, question, found)
     named = {*known.as_dict(), *known.preferred.fields}
     departments_left = "department" not in named and len(vocabulary.departments) > 1
     doc_types_left = "doc_type" not in named and len(vocabulary.doc_types) > 1
@@ -347,15 +348,21 @@ async def route(
         documents="\n".join(titles) or "-",
         question=question.standalone,
     )
-    evident, task = Vocabulary(), _task(reply, offered)
+    evident = Vocabulary()
+    task = _task(reply, offered)
     if question.options.route is not False:
         evident = with_evidence(reply, question.standalone, vocabulary)
-    found, filters, direct = evident.as_dict(), known.preferring(evident), reply.task == "chat"
+    found = evident.as_dict()
+    filters = known.preferring(evident)
+    direct = reply.task == "chat"
     code = f"task_{task.name}" if task else "no_documents_needed" if direct else "filters_read"
     note(
         code if found or code != "filters_read" else "no_filters_read",
-        from_model=found, filters=filters.as_dict(), preferred=filters.preferred.as_dict(), evidence=reply.evidence,
-    )  # fmt: skip
+        from_model=found,
+        filters=filters.as_dict(),
+        preferred=filters.preferred.as_dict(),
+        evidence=reply.evidence,
+    )
     return Route(filters=filters, task=task, direct=direct)
 
 
@@ -374,12 +381,14 @@ def _listed(values: Iterable[object]) -> str:
 
 def with_evidence(read: QuestionRoute, question: str, vocabulary: Vocabulary) -> Vocabulary:
     """The documents' own values alone, and only if the words that are given as evidence stand in the question."""
-    evidence, question_text = fold(read.evidence), fold(question)
+    evidence = fold(read.evidence)
+    question_text = fold(question)
     if not MIN_EVIDENCE <= len(evidence) < len(question_text) or evidence not in question_text:
         return Vocabulary()
     departments = {fold(value): value for value in vocabulary.departments}
     doc_types = {fold(value): value for value in vocabulary.doc_types}
-    department, doc_type = departments.get(fold(read.department)), doc_types.get(fold(read.doc_type))
+    department = departments.get(fold(read.department))
+    doc_type = doc_types.get(fold(read.doc_type))
     year = read.policy_year if read.policy_year in vocabulary.policy_years else None
     return Vocabulary(
         departments=(department,) if department else (),

@@ -215,8 +215,12 @@ async def boost(deps: Deps, ratings: BoostSource, request: SearchRequest, result
     }
     note(
         "boosted" if payload else "not_boosted",
-        boosts=payload, revision=boosts.revision, lifted=lifted, rated=len(payload), found=len(shown),
-    )  # fmt: skip
+        boosts=payload,
+        revision=boosts.revision,
+        lifted=lifted,
+        rated=len(payload),
+        found=len(shown),
+    )
     if boosts.degraded:
         degrade(boosts.degraded)
     spent = round((time.perf_counter() - begun) * 1000, 2)
@@ -328,18 +332,23 @@ def _merge_neighbours(ranked: Sequence[ScoredChunk]) -> tuple[tuple[ScoredChunk,
     """Each passage in the place of its best chunk. From the best down, each takes up its neighbours that are candidates
     too, the better one first, while the passage stays within MERGE_TOKENS."""
     rank_at = {(candidate.document_id, candidate.chunk.seq): rank for rank, candidate in enumerate(ranked)}
-    free, passages, merged = set(range(len(ranked))), list[ScoredChunk](), dict[str, list[str]]()
+    free = set(range(len(ranked)))
+    passages = list[ScoredChunk]()
+    merged = dict[str, list[str]]()
     for rank, candidate in enumerate(ranked):
         if rank not in free:
             continue
         free.discard(rank)
-        passage, grows = candidate.chunk, True
+        passage = candidate.chunk
+        grows = True
         while grows:
-            grows, (first, last) = False, passage.places
+            grows = False
+            (first, last) = passage.places
             sides = [rank_at.get((passage.document_id, seq)) for seq in (first - 1, last + 1)]
             for side in sorted(side for side in sides if side in free and side is not None):
                 if joined := join(passage, ranked[side].chunk, MERGE_TOKENS):
-                    passage, grows = joined, True
+                    passage = joined
+                    grows = True
                     free.discard(side)
                     merged.setdefault(candidate.chunk_id, []).append(ranked[side].chunk_id)
                     break
@@ -375,7 +384,9 @@ def _joined_rows(left: tuple[int, int, int] | None, right: tuple[int, int, int] 
     is_one_table = left[2] == right[2] and right[0] in (left[1], left[1] + 1)
     if not is_one_table:
         return right
-    first, last, count = left[0], right[1], right[2]
+    first = left[0]
+    last = right[1]
+    count = right[2]
     return None if (first, last) == (1, count) else (first, last, count)
 
 
@@ -406,7 +417,8 @@ async def with_neighbours(
     """The passages; one that is cut off (a table's row, a list, a sentence) with the chunk before or after it, while
     they fit into `tokens` together. Ids, scores and order stay. And what was joined to each, by ids."""
     beside = await _beside(deps, passages, scope)
-    grown, joined = list(passages), dict[str, list[str]]()
+    grown = list(passages)
+    joined = dict[str, list[str]]()
     left = tokens - sum(estimate_tokens(passage.chunk.text) for passage in passages)
     for at, passage in enumerate(passages):
         chunk = passage.chunk
@@ -416,7 +428,8 @@ async def with_neighbours(
             longer = join(chunk, other, MOST_TOKENS) if other and _belong_together(chunk, other) else None
             cost = estimate_tokens(longer.text) - estimate_tokens(chunk.text) if longer else 0
             if other and longer and cost <= left:
-                left, chunk = left - cost, longer
+                left = left - cost
+                chunk = longer
                 joined.setdefault(passage.chunk_id, []).append(other.chunk_id)
         grown[at] = replace(passage, chunk=chunk)
     return grown, joined
@@ -466,7 +479,8 @@ async def order(
 ) -> list[ScoredChunk]:
     """The best `most` candidates, best first, with neighbours where they are cut off; those that fit. room: tokens that
     the prompt has for them; None: no model reads them. strategy: of their places in the prompt (`positions`)."""
-    chosen, joined = list(candidates[:most]), dict[str, list[str]]()
+    chosen = list(candidates[:most])
+    joined = dict[str, list[str]]()
     if room is not None:
         chosen, joined = await with_neighbours(deps, chosen, scope=scope, tokens=min(room // 2, CONTEXT_TOKENS))
         chosen = fit_half(chosen, room=room)

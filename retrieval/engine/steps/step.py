@@ -51,7 +51,9 @@ T = TypeVar("T")
 Result = TypeVar("Result")
 P = ParamSpec("P")
 WRITING_SHARE = 0.3  # of the whole time, until the writing has begun
-NEEDED_SHARE, OPTIONAL_SHARE = 0.6, 0.25  # of what is left besides, for one step
+# Of the time that is left besides, for one step.
+NEEDED_SHARE = 0.6
+OPTIONAL_SHARE = 0.25
 UNLIMITED_S = 3600.0  # of steps that belong to no answer: commands, tests
 
 

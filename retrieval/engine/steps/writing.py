@@ -69,7 +69,8 @@ class VerdictReader:
         found = _verdict(self._held[:MAX_HELD], is_last=is_last and not is_long)
         if found == "text" or (is_long and found is None):
             self._is_text = True
-            text, self._held = self._held, ""
+            text = self._held
+            self._held = ""
             return text
         self.verdict = found
         return ""
@@ -244,7 +245,8 @@ async def write_by_model(
                 if behind_verdict > HEARD_OUT:
                     break
     except ModelError as error:
-        failure, cut = error.reason, isinstance(error, ModelCutError)
+        failure = error.reason
+        cut = isinstance(error, ModelCutError)
     except TimeoutError:
         failure = reason_text("time_was_over")
     await writer.finish(whole=not failure)

@@ -49,7 +49,9 @@ CHINESE = frozenset(
 MAX_TERM_CHARS = 64
 MAX_CODE_PARTS = 12
 MAX_HAN_RUN = 400  # characters without a mark between them that are segmented at once
-CACHED_CHARS, CACHED_TEXTS = 600, 4096  # sentences, not documents
+# Sentences are kept, documents are not.
+CACHED_CHARS = 600
+CACHED_TEXTS = 4096
 CACHED_WORDS = 30_000
 
 _UNSPACED = KANA + r"\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"
@@ -66,9 +68,16 @@ _NEGATION = re.compile(r"(?:\b(?:ca|wo))?n['’]t\b", re.IGNORECASE)  # can't, w
 _CLITIC = re.compile(r"['’](?:s|d|m|ll|re|ve)\b", re.IGNORECASE)
 _DECIMAL = re.compile(r"v?\d+(?:[.:]\d+)+", re.IGNORECASE)
 _STEMMERS = {
-    "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
-    "nl": "dutch", "sv": "swedish", "ru": "russian",
-}  # fmt: skip
+    "en": "english",
+    "de": "german",
+    "fr": "french",
+    "es": "spanish",
+    "it": "italian",
+    "pt": "portuguese",
+    "nl": "dutch",
+    "sv": "swedish",
+    "ru": "russian",
+}
 
 
 def analyze(text: str) -> list[str]:
@@ -154,7 +163,8 @@ def _terms(text: str, chinese: Callable[[str], Iterable[str]]) -> Iterator[str]:
     language = detect_language(folded)
     shouting = folded.upper() == folded
     for match in _TOKEN.finditer(folded):
-        kind, token = match.lastgroup, match.group()
+        kind = match.lastgroup
+        token = match.group()
         if kind == "word" and len(token) <= MAX_TERM_CHARS:
             yield from _known_word(token, language, shouting)
             continue

@@ -14,7 +14,10 @@ from retrieval.engine.text.languages import HAN, HANGUL, KANA
 
 BRACKET = r"[\[【]\s*+\d{1,3}(?:\s*+[,，、;；]\s*+\d{1,3})*+\s*+[\]】]"
 # Around what `MarkerReader` found: a marker; code and maths within a line.
-BEGIN, END, QUOTE_BEGIN, QUOTE_END = "\ue000", "\ue001", "\ue002", "\ue003"
+BEGIN = "\ue000"
+END = "\ue001"
+QUOTE_BEGIN = "\ue002"
+QUOTE_END = "\ue003"
 MAX_HELD = 80  # characters of a bracket that are waited for
 MARKER = rf"{BEGIN}[^{END}]*+{END}"
 _BRACKET = re.compile(BRACKET)

@@ -93,7 +93,8 @@ class ScriptKeeper:
         return in_script(text[:start], self._language)
 
     def finish(self) -> str:
-        held, self._held = self._held, ""
+        held = self._held
+        self._held = ""
         return in_script(held, self._language)
 
 
@@ -103,7 +104,8 @@ def in_script(text: str, language: Language) -> str:
         return to_simplified(text)
     if language != "zh-hant" or not text:
         return text
-    turned, simplified = converted(text, _CONFIGS[language]), to_simplified(text)
+    turned = converted(text, _CONFIGS[language])
+    simplified = to_simplified(text)
     if len(turned) == len(text) == len(simplified) and all(
         before == after or before in _BOTH or before != folded
         for before, after, folded in zip(text, turned, simplified, strict=True)

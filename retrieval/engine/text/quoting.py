@@ -24,8 +24,10 @@ _CJK_RUN = re.compile(
     r"[\u1100-\u11ff\u2e80-\u303f\u3040-\u30ff\u3100-\u318f\u31a0-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     r"\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+"
 )
-_LETTERS, _DIGITS = re.compile(r"[A-Za-z]+"), re.compile(r"[0-9]+")
-LETTERS_PER_PIECE, DIGITS_PER_PIECE = 7, 2
+_LETTERS = re.compile(r"[A-Za-z]+")
+_DIGITS = re.compile(r"[0-9]+")
+LETTERS_PER_PIECE = 7
+DIGITS_PER_PIECE = 2
 
 
 def estimate_tokens(text: str) -> int:
@@ -57,7 +59,8 @@ HISTORY_TOKENS = 1500  # and their length together
 
 MESSAGE_CHARS = 1200  # of one earlier message
 NO_HISTORY = "-"
-_OPEN, _CLOSE = r"(?:<|＜|&lt;)", r"(?:>|＞|&gt;)"
+_OPEN = r"(?:<|＜|&lt;)"
+_CLOSE = r"(?:>|＞|&gt;)"
 _TAG = re.compile(
     rf"{_OPEN}\s*+(/?)\s*+(passages?|sections|statements?|conversation|memories|help|answer|system|instructions?)\b"
     rf"([^<>＜＞\n]{{0,80}}?){_CLOSE}",

@@ -139,10 +139,14 @@ def _bold(state: StateInline, silent: bool) -> bool:
         state.push("text", "", 0).content = "*"
         state.delimiters.append(
             Delimiter(
-                marker=ord("*"), length=scanned.length, token=len(state.tokens) - 1, end=-1,
-                open=not after.isspace(), close=not before.isspace(),
+                marker=ord("*"),
+                length=scanned.length,
+                token=len(state.tokens) - 1,
+                end=-1,
+                open=not after.isspace(),
+                close=not before.isspace(),
             )
-        )  # fmt: skip
+        )
     state.pos = end
     return True
 
@@ -185,15 +189,20 @@ def blocks_of(text: str) -> list[Block]:
     """Runs of lines of one kind, in order; a heading and a list item begin one of their own. Together they hold every
     line that is not blank."""
     blocks: list[Block] = []
-    start, fence, goes_on = 0, "", False
+    start = 0
+    fence = ""
+    goes_on = False
     for line in text.split("\n"):
-        end, kind = start + len(line), _kind_of(line)
+        end = start + len(line)
+        kind = _kind_of(line)
         opening = _FENCE.match(line)
         if fence:
             kind = "code"
             fence = "" if line.strip().startswith(fence) else fence
         elif opening:
-            kind, fence, goes_on = "code", opening[1], False
+            kind = "code"
+            fence = opening[1]
+            goes_on = False
         if kind is not None:
             begins = not goes_on or kind != blocks[-1].kind or kind == "heading"
             if begins or (kind == "text" and list_sign(line.lstrip())):

@@ -142,7 +142,8 @@ async def continue_answer(begun: Begun, *, engine: Deps, trace: Trace) -> Answer
 
     The whole answer; its text begins with what was there. Never raises a ModelError.
     """
-    timeout_s, language = engine.settings.corrective.timeout_s, language_of(begun.question)
+    timeout_s = engine.settings.corrective.timeout_s
+    language = language_of(begun.question)
     deps = engine.for_answer(trace, timeout_s=timeout_s, language=language)
     answer = await verify(deps, await write_on(deps, begun), question=begun.question.text)
     answer = await _looked_at(deps, answer, begun.question, question=begun.question.text)
@@ -176,7 +177,8 @@ def bound_by_choice(question: Question) -> Question:
     opened = question.open_clarification
     if opened is None:
         return question
-    reply, clarification = fold(question.text), opened.clarification
+    reply = fold(question.text)
+    clarification = opened.clarification
     options = zip(clarification.options, clarification.documents, strict=False)
     chosen = tuple(sorted({document for option, document in options if fold(option) == reply}))
     if not chosen:

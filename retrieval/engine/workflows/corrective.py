@@ -98,7 +98,8 @@ def where_to_begin(state: State) -> Literal["no_answer", "search"]:
 
 async def search(state: State, runtime: Runtime[Deps]) -> State:
     """With the user's own words; a request that names rewriting or HyDE gets them at once."""
-    deps, question = runtime.context, state["question"]
+    deps = runtime.context
+    question = state["question"]
     if question.options.rewrite or question.options.hyde:
         found = await improve(state, runtime)
     else:
@@ -111,7 +112,8 @@ async def search(state: State, runtime: Runtime[Deps]) -> State:
 async def after_search(state: State, runtime: Runtime[Deps]) -> Literal["judge", "write", "refine"]:
     """A request may want a judgement before the writing. Without a model nobody can say whether the documents answer:
     where the web is wanted, it is searched as well."""
-    deps, question = runtime.context, state["question"]
+    deps = runtime.context
+    question = state["question"]
     judges_first = question.options.judge or (_by_criteria(deps, question) and not state["offline"])
     if judges_first or not state["passages"]:
         return "judge"
@@ -121,7 +123,9 @@ async def after_search(state: State, runtime: Runtime[Deps]) -> Literal["judge",
 async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk]) -> State:
     """In the order of the last search. What it did not find again comes behind, and last what a judge has refused.
     Without a model nothing compares pages of the web with the documents, which come first."""
-    before, refused, question = state.get("hits", ()), state.get("refused", frozenset()), state["question"]
+    before = state.get("hits", ())
+    refused = state.get("refused", frozenset())
+    question = state["question"]
     fresh = await dedupe(deps, candidates, known=before)
     before = tuple(hit for hit in before if hit.chunk_id not in {one.chunk_id for one in fresh})
     if state.get("offline"):
@@ -141,7 +145,8 @@ async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk
 # ------------------------------------------------------------------------------------------------ write
 async def write(state: State, runtime: Runtime[Deps]) -> State:
     """The answer, or the word that says why there is none."""
-    deps, question = runtime.context, state["question"]
+    deps = runtime.context
+    question = state["question"]
     way_out = _way_out(state)
     answer = await write_from(deps, question, state["passages"], way_out=way_out)
     unsupported = is_unsupported(answer)
@@ -209,7 +214,8 @@ def after_refusal(deps: Deps, state: State) -> Literal["improve", "refine", "no_
 # ------------------------------------------------------------------------------------------------ correct
 async def improve(state: State, runtime: Runtime[Deps]) -> State:
     """All words in one search; the same passages where no better ones came."""
-    deps, question = runtime.context, state["question"]
+    deps = runtime.context
+    question = state["question"]
     words = state.get("words") or await look_for_better_words(deps, question, question.filters, found=_found(state))
     route = words.route
     if route.task:
@@ -218,8 +224,11 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
     if route.direct and (reply := await respond_directly(deps, question, ())):
         return _finished(state, reply)
     update: State = {
-        "words": words, "queries": words.queries, "filters": route.filters, "question": words.question,
-    }  # fmt: skip
+        "words": words,
+        "queries": words.queries,
+        "filters": route.filters,
+        "question": words.question,
+    }
     if words.question.standalone != question.standalone:
         update["refused"] = frozenset()  # what was refused was another question
     result = await search_for(deps, words.question, words.queries, route.filters)
@@ -232,7 +241,9 @@ def after_improving(state: State) -> Literal["judge", "__end__"]:
 
 async def judge(state: State, runtime: Runtime[Deps]) -> State:
     """Passages that it has refused already are not judged anew."""
-    deps, question, refused = runtime.context, state["question"], state.get("refused", frozenset())
+    deps = runtime.context
+    question = state["question"]
+    refused = state.get("refused", frozenset())
     passages = state["passages"]
     if refused and all(passage.chunk_id in refused for passage in passages):
         return {"assessment": Assessment(verdict="NO_ANSWER", candidates=passages, reason=reason_text("nothing_new"))}
@@ -264,7 +275,9 @@ def after_judging(
 
 
 async def refine(state: State, runtime: Runtime[Deps]) -> State:
-    deps, stage, tried = runtime.context, next_stage(runtime.context, state), state.get("tried", ())
+    deps = runtime.context
+    stage = next_stage(runtime.context, state)
+    tried = state.get("tried", ())
     if stage is None:
         raise AssertionError("after_refusal leads here only while a stage is left")
     found = await search_again(

@@ -64,7 +64,8 @@ async def _set_task(deps: Deps, task: DocumentTask) -> None:
 async def _write(deps: Deps, documents: Sequence[WholeDocument], prompt: str, question: str) -> Answer:
     """From all of the documents, or from notes on them; without a model their outline."""
     excerpts = _excerpts(documents)
-    author, read = await author_for(deps, prompt, question), sum(document.sections for document in documents)
+    author = await author_for(deps, prompt, question)
+    read = sum(document.sections for document in documents)
     if author.room is not None and not fit_one_prompt(excerpts, author.room):
         excerpts, readings = await take_notes(deps, excerpts, question, room=author.room)
         read = readings.read
@@ -72,11 +73,14 @@ async def _write(deps: Deps, documents: Sequence[WholeDocument], prompt: str, qu
     sources = sources_of(excerpts)
     markers = {source.chunk.chunk_id: source.marker for source in sources}
     answer = await write(
-        deps, author, prompt, question,
+        deps,
+        author,
+        prompt,
+        question,
         passages=quoted_passages(excerpts, [markers[one.chunk.chunk_id] for one in excerpts], deps.language),
         sources=sources,
         otherwise=lambda: outline(documents, deps.language),
-    )  # fmt: skip
+    )
     checked = await verify(deps, answer, question=question)
     return await _say_in_part(deps, checked, documents, read if answer.model else None)
 
@@ -98,11 +102,14 @@ async def _compare(deps: Deps, older: WholeDocument, newer: WholeDocument, quest
     author = await author_for(deps, "document_changes", question)
     quotes = await asyncio.to_thread(differences, found, older, newer, deps.language)
     answer = await write(
-        deps, author, "document_changes", question,
+        deps,
+        author,
+        "document_changes",
+        question,
         passages=_that_fit(quotes.text, author.room or 0),
         sources=quotes.sources,
         otherwise=lambda: quotes,
-    )  # fmt: skip
+    )
     if answer.model and not answer.partial:
         checked = await verify(deps, answer, question=question)
         answer = await with_more(deps, replace(checked, decision="ANSWER"), "\n\n" + quotes.text)

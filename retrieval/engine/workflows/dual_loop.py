@@ -115,7 +115,8 @@ class State(Asking, total=False):
 
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def retrieve_memory(state: State, runtime: Runtime[Deps]) -> State:
-    deps, question = runtime.context, state["question"]
+    deps = runtime.context
+    question = state["question"]
     web = may_search_web(deps, wanting_web(question))
     available = tuple(name for name in STRATEGIES if (web if name == "web_search" else has_documents(question)))
     return {
@@ -175,7 +176,8 @@ async def choose_strategy(
 
 
 async def route_query(state: State, runtime: Runtime[Deps]) -> State:
-    question, available = state["question"], state["available"]
+    question = state["question"]
+    available = state["available"]
     if not available:
         return {"route": "direct"}
     strategy = await choose_strategy(runtime.context, question, available, state["memories"])
@@ -191,7 +193,8 @@ def initial_routing(state: State) -> Literal["direct_response", "rewrite_query",
 async def rewrite_query(state: State, runtime: Runtime[Deps]) -> State:
     """First the words that came with the route; after a rejected answer, others that look for what it lacked, and every
     strategy is open again."""
-    deps, question = runtime.context, state["question"]
+    deps = runtime.context
+    question = state["question"]
     if not state["drafts"]:
         async with deps.trace.step("rewrite") as entry:
             variants = () if question.options.rewrite is False else state["strategy"].queries
@@ -201,7 +204,8 @@ async def rewrite_query(state: State, runtime: Runtime[Deps]) -> State:
     _, graded = state["drafts"][-1]
     tried = tuple(query.text for query in state["all_queries"])
     fresh = await rewrite_to_concepts(deps, question, tried=tried, missing=graded.missing)
-    queries, route = fresh or (Query(question.standalone),), state["strategy"].route
+    queries = fresh or (Query(question.standalone),)
+    route = state["strategy"].route
     return {
         "queries": queries,
         "all_queries": distinct_queries((*state["all_queries"], *queries)),
@@ -247,7 +251,9 @@ async def _searched(deps: Deps, state: State, route: StrategyName) -> SearchResu
 async def grade_documents(state: State, runtime: Runtime[Deps]) -> State:
     """Judges all that was found so far, what is new first, where this search has brought something new, or is the first
     of its round. Names the next strategy if it needs one."""
-    deps, question, known = runtime.context, state["question"], state["found"]
+    deps = runtime.context
+    question = state["question"]
+    known = state["found"]
     fresh = await dedupe(deps, state["candidates"], known=known)
     passages = (*fresh, *known)[: deps.settings.rerank.max_candidates]
     left = next((name for name in state["available"] if name not in state["tried_routes"]), None)
@@ -291,7 +297,8 @@ def _held_back(deps: Deps) -> Deps:
 
 async def generate_response(state: State, runtime: Runtime[Deps]) -> State:
     """From the second time on, with the words for what the last answer lacked."""
-    question, assessment = state["question"], state["assessment"]
+    question = state["question"]
+    assessment = state["assessment"]
     if missing := state["drafts"][-1][1].missing if state["drafts"] else "":
         question = replace(question, condensed=f"{question.standalone} ({missing})")
     way_out: WayOut = "none" if assessment.verdict == "ANSWER" else "refuse"
@@ -331,8 +338,10 @@ async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAsses
         graded = AnswerAssessment(accepted=share >= ACCEPT and bool(answer.text), score=share)
     note(
         "answer_accepted" if graded.accepted else "answer_rejected",
-        accepted=graded.accepted, score=round(graded.score, 3), missing=graded.missing,
-    )  # fmt: skip
+        accepted=graded.accepted,
+        score=round(graded.score, 3),
+        missing=graded.missing,
+    )
     return graded
 
 
@@ -363,7 +372,9 @@ async def grade_relevance(state: State, runtime: Runtime[Deps]) -> State:
         written = Answer(decision="NO_ANSWER", text="", reason=reason_text("no_direct_reply"))
         graded = AnswerAssessment(accepted=False, score=0.0, reason=written.reason)
         return {"drafts": (*state["drafts"], (written, graded))}
-    deps, question, drafts = runtime.context, state["question"], state["drafts"]
+    deps = runtime.context
+    question = state["question"]
+    drafts = state["drafts"]
     looks = judging_is_on(question)
     graded, looked = await asyncio.gather(
         grade_answer(deps, question.standalone, response),
@@ -387,7 +398,8 @@ def decide_after_answer_grading(
 
 async def send_response(state: State, runtime: Runtime[Deps]) -> State:
     """The accepted draft; failing it, that with the highest grade, which says of itself that it may not be enough."""
-    deps, drafts = runtime.context, state["drafts"]
+    deps = runtime.context
+    drafts = state["drafts"]
     answer, graded = max(
         reversed(drafts), key=lambda draft: (draft[1].accepted, bool(draft[0].text), draft[1].score or 0.0)
     )
@@ -423,9 +435,19 @@ async def fallback_response(state: State, runtime: Runtime[Deps]) -> State:
 def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph = StateGraph(State, context_schema=Deps)
     nodes = (
-        retrieve_memory, route_query, direct_response, rewrite_query, retrieve_documents, grade_documents,
-        generate_response, grade_relevance, send_response, consolidate_memory, clarify, fallback_response,
-    )  # fmt: skip
+        retrieve_memory,
+        route_query,
+        direct_response,
+        rewrite_query,
+        retrieve_documents,
+        grade_documents,
+        generate_response,
+        grade_relevance,
+        send_response,
+        consolidate_memory,
+        clarify,
+        fallback_response,
+    )
     for node in nodes:
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "retrieve_memory")

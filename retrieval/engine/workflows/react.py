@@ -123,7 +123,9 @@ def after_rewriting(
 
 # ------------------------------------------------------------------------------------------------ retrieval
 async def retriever(state: State, runtime: Runtime[Deps]) -> State:
-    deps, question, before = runtime.context, state["question"], state.get("passages", ())
+    deps = runtime.context
+    question = state["question"]
+    before = state.get("passages", ())
     request = SearchRequest(
         queries=state["queries"],
         scope=question.scope,
@@ -142,7 +144,8 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
 
 async def evaluator(state: State, runtime: Runtime[Deps]) -> State:
     """Shown what an answer would be written from."""
-    deps, question = runtime.context, state["question"]
+    deps = runtime.context
+    question = state["question"]
     passages = await select_passages(deps, question, state["passages"])
     return {"evaluation": await evaluate(deps, question, passages)}
 
@@ -150,7 +153,8 @@ async def evaluator(state: State, runtime: Runtime[Deps]) -> State:
 def after_evaluation(
     state: State, runtime: Runtime[Deps]
 ) -> Literal["rewriter", "web_search", "generator", "no_answer"]:
-    deps, evaluation = runtime.context, state["evaluation"]
+    deps = runtime.context
+    evaluation = state["evaluation"]
     if evaluation.candidates and not evaluation.refused:
         return "generator"
     left = state.get("rewrites", 0) < MAX_REWRITES and not state.get("web_searched")
@@ -171,7 +175,9 @@ def without_rewriting(deps: Deps, state: State) -> Literal["web_search", "genera
 
 # ------------------------------------------------------------------------------------------------ answers
 async def generator(state: State, runtime: Runtime[Deps]) -> State:
-    deps, question, evaluation = runtime.context, state["question"], state["evaluation"]
+    deps = runtime.context
+    question = state["question"]
+    evaluation = state["evaluation"]
     must_write = evaluation.verdict == "ANSWER" or question.options.force_generate is True
     way_out: WayOut = "none" if must_write else "refuse"
     answer = await write_from(deps, question, evaluation.candidates, way_out=way_out)

@@ -85,7 +85,8 @@ class Limits:
 
 
 def limits_of(deps: Deps, question: Question) -> Limits:
-    options, settings = question.options, deps.settings.self_corrective
+    options = question.options
+    settings = deps.settings.self_corrective
     return Limits(
         top_k=min(options.top_k or TOP_K, deps.settings.search.max_top_k),
         min_similarity=MIN_SIMILARITY if options.min_similarity is None else options.min_similarity,
@@ -112,7 +113,9 @@ def after_condensing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer
 
 async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
     """The current query alone: a rewritten one takes the place of the one before."""
-    deps, question, rewrites = runtime.context, state["question"], len(state["tried"]) - 1
+    deps = runtime.context
+    question = state["question"]
+    rewrites = len(state["tried"]) - 1
     limits = limits_of(deps, question)
     queries = (Query(state["tried"][-1], kind="rewrite"),) if rewrites else query.own_words(question)
     reranks = grading.reranking_is_on(deps, question)
@@ -152,7 +155,8 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
 
 # ------------------------------------------------------------------------------------------------ grade
 async def grade(state: State, runtime: Runtime[Deps]) -> State:
-    deps, question = runtime.context, state["question"]
+    deps = runtime.context
+    question = state["question"]
     graded = await grading.grade(deps, question, state["candidates"], known=state.get("grades", {}))
     documents = with_graded(state.get("documents", ()), graded)
     weighed: State = {"graded": graded, "grades": graded.grades, "documents": documents}
@@ -161,7 +165,8 @@ async def grade(state: State, runtime: Runtime[Deps]) -> State:
 
 async def decide(deps: Deps, state: State) -> Verdict:
     """The seed's rule, with its reason in the decision path."""
-    limits, graded = limits_of(deps, state["question"]), state["graded"]
+    limits = limits_of(deps, state["question"])
+    graded = state["graded"]
     passed = passing(state["documents"], state["grades"])
     async with deps.trace.step("assess") as entry:
         stop = "enough" if passed and graded.pass_rate >= limits.pass_rate else reason_to_stop(deps, state, limits)
@@ -258,7 +263,8 @@ def _quote_failed(failed: Sequence[tuple[ScoredChunk, str]]) -> str:
 
 
 async def rewrite(state: State, runtime: Runtime[Deps]) -> State:
-    deps, graded = runtime.context, state["graded"]
+    deps = runtime.context
+    graded = state["graded"]
     grades = [(document, graded.grade_of(document)) for document in graded.documents]
     failed = [(document, grade.reason) for document, grade in grades if not grade.relevant]
     if queries := await rewrite_to_retry(deps, state["question"], tried=state["tried"], failed=failed):
@@ -297,7 +303,9 @@ def passing(documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGra
 # ------------------------------------------------------------------------------------------------ answers
 async def generate(state: State, runtime: Runtime[Deps]) -> State:
     """From the documents that passed, of whichever search, and no others; where none has, from the best."""
-    deps, question, found = runtime.context, state["question"], state["documents"]
+    deps = runtime.context
+    question = state["question"]
+    found = state["documents"]
     passed = passing(found, state["grades"])
     documents = passed or tuple(sorted(found, key=lambda document: -(document.scores.rerank or 0.0)))
     forced = state["graded"].by_model and not passed  # a model has refused each, and it is written all the same

@@ -25,7 +25,8 @@ from retrieval.models import Collection
 class CollectionsApi(GenericAPIView[Collection]):
     """The collections that the user may read, and the way to make one."""
 
-    scope, scope_to_change = "read", "write"
+    scope = "read"
+    scope_to_change = "write"
     queryset = Collection.objects.none()
     serializer_class = CollectionSerializer
 
@@ -47,7 +48,8 @@ class CollectionsApi(GenericAPIView[Collection]):
 class CollectionApi(APIView):
     """One collection, by its id, `owner/name`, `site:name`, or plain name: the user's own before any other."""
 
-    scope, scope_to_change = "read", "write"
+    scope = "read"
+    scope_to_change = "write"
 
     @extend_schema(operation_id="collections_read", responses=CollectionSerializer)
     def get(self, request: Request, name: str) -> Response:

@@ -40,8 +40,10 @@ class DocumentByKeyApi(APIView):
         """Store the file under the key; 200 where its content is unchanged, 202 where it waits to be read."""
         _check_names(source, key)
         refuse_unknown_fields(request, KeyedUploadSerializer)
-        collection, values = collection_named_in(request), form_values(request.POST)
-        told_hash, row = request.POST.get("content_hash"), None
+        collection = collection_named_in(request)
+        values = form_values(request.POST)
+        told_hash = request.POST.get("content_hash")
+        row = None
         if told_hash and "file" not in request.FILES:
             row = key_get(collection=collection, source=source, key=key)
             if row is None or row.document is None or row.document.content_hash != told_hash:
@@ -56,9 +58,14 @@ class DocumentByKeyApi(APIView):
                     fields={"content_hash": [worded("The file is not the same one, or is incomplete.")]}
                 )
             put = document_put(
-                collection=collection, source=source, key=key, upload=file, file_name=file.name or "",
-                by=asking_user(request), values=values,
-            )  # fmt: skip
+                collection=collection,
+                source=source,
+                key=key,
+                upload=file,
+                file_name=file.name or "",
+                by=asking_user(request),
+                values=values,
+            )
         waits = put.outcome != "unchanged"
         return Response(
             KeyedDocumentSerializer(put).data, status=status.HTTP_202_ACCEPTED if waits else status.HTTP_200_OK
@@ -72,7 +79,8 @@ class DocumentByKeyApi(APIView):
     def delete(self, request: Request, source: str, key: str) -> Response:
         """Its document goes with its earlier versions, unless it has another key or was uploaded by a person."""
         _check_names(source, key)
-        user, name = asking_user(request), checked(KeyQuerySerializer, request.query_params)["collection"]
+        user = asking_user(request)
+        name = checked(KeyQuerySerializer, request.query_params)["collection"]
         collection = collection_find(user=user, name=name or f"{user.username}/{documents.DEFAULT_COLLECTION}")
         if collection is not None:
             collection_writable(collection=collection, user=user)

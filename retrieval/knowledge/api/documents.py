@@ -76,16 +76,19 @@ PERSONAL_COLLECTION = "uploads"  # each user's own, private: where POST /api/rag
 PICTURE_KEPT_S = 86_400  # by the reader's browser; the file of a document never changes
 # Shown by the browser itself, as this type: text as text, whatever markup it holds. HTML never is.
 INLINE_TYPES = {
-    "application/pdf": "application/pdf", "text/plain": "text/plain", "text/markdown": "text/plain",
+    "application/pdf": "application/pdf",
+    "text/plain": "text/plain",
+    "text/markdown": "text/plain",
     "text/csv": "text/plain",
-}  # fmt: skip
+}
 SANDBOX = "default-src 'none'; sandbox"
 
 
 class DocumentsApi(GenericAPIView[Document]):
     """The documents that the user may read, and the way in for new ones."""
 
-    scope, scope_to_change = "read", "write"
+    scope = "read"
+    scope_to_change = "write"
     queryset = Document.objects.none()
     serializer_class = DocumentSerializer
     parser_classes = [MultiPartParser]
@@ -192,7 +195,8 @@ def _bulk_action(request: Request, body: Mapping[str, Any]) -> Callable[[Documen
 class DocumentApi(APIView):
     """One document."""
 
-    scope, scope_to_change = "read", "write"
+    scope = "read"
+    scope_to_change = "write"
 
     @extend_schema(operation_id="documents_read", responses=DocumentSerializer)
     def get(self, request: Request, document_id: UUID) -> Response:
@@ -293,7 +297,8 @@ def _writable(request: Request, document_id: UUID) -> Document:
 
 def collection_named_in(request: Request) -> Collection:
     """Without a name it is the user's own, whatever else has the default's name."""
-    user, name = asking_user(request), request.POST.get("collection", "").strip()
+    user = asking_user(request)
+    name = request.POST.get("collection", "").strip()
     if name:
         return collection_for_upload(user=user, name=name)
     return collection_ensure(owner=user, name=documents.DEFAULT_COLLECTION)

@@ -66,7 +66,8 @@ class FilterValuesApi(APIView):
     )
     def get(self, request: Request) -> Response:
         """The departments, types, years and tags of the documents that a question would search, for `filters`."""
-        query, user = checked(FilterValuesQuerySerializer, request.query_params), asking_user(request)
+        query = checked(FilterValuesQuerySerializer, request.query_params)
+        user = asking_user(request)
         scope = scope_for(user=user, names=query.get("collections", []))
         if session_id := query.get("session_id"):
             scope = scope.beside(scope_attached(user=user, conversation_id=session_id))

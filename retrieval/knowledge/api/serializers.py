@@ -68,19 +68,43 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     editable = serializers.SerializerMethodField()
     error = serializers.CharField(source="localized_error", read_only=True)
     unread = serializers.ListField(
-        source="localized_unread", child=serializers.CharField(), read_only=True,
+        source="localized_unread",
+        child=serializers.CharField(),
+        read_only=True,
         help_text="What a viewer shows of it and was not read, each with its place.",
-    )  # fmt: skip
+    )
     superseded = serializers.SerializerMethodField(help_text="A newer version is searched in its place.")
     newer_version = NewerVersionSerializer(read_only=True, allow_null=True)
 
     class Meta:
         model = Document
         fields = [
-            "id", "title", "file_name", "collection", "collection_id", "status", "progress", "error", "media_type",
-            "size_bytes", "language", "department", "doc_type", "policy_year", "tags", "page_count", "chunk_count",
-            "word_count", "unread", "editable", "replaces", "superseded", "newer_version", "created_at", "updated_at",
-        ]  # fmt: skip
+            "id",
+            "title",
+            "file_name",
+            "collection",
+            "collection_id",
+            "status",
+            "progress",
+            "error",
+            "media_type",
+            "size_bytes",
+            "language",
+            "department",
+            "doc_type",
+            "policy_year",
+            "tags",
+            "page_count",
+            "chunk_count",
+            "word_count",
+            "unread",
+            "editable",
+            "replaces",
+            "superseded",
+            "newer_version",
+            "created_at",
+            "updated_at",
+        ]
         read_only_fields = fields
 
     def get_editable(self, document: Document) -> bool:
@@ -320,10 +344,26 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     class Meta:
         model = Collection
         fields = [
-            "id", "name", "address", "description", "owner", "visibility", "approved", "searched", "groups",
-            "document_count", "embedding_model", "embedding_dim", "version", "editable",
-            "owned", "editor_groups", "people", "created_at", "updated_at",
-        ]  # fmt: skip
+            "id",
+            "name",
+            "address",
+            "description",
+            "owner",
+            "visibility",
+            "approved",
+            "searched",
+            "groups",
+            "document_count",
+            "embedding_model",
+            "embedding_dim",
+            "version",
+            "editable",
+            "owned",
+            "editor_groups",
+            "people",
+            "created_at",
+            "updated_at",
+        ]
         read_only_fields = fields
 
     def get_approved(self, collection: Collection) -> bool:

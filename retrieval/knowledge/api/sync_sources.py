@@ -68,8 +68,21 @@ class SyncSourceSerializer(serializers.ModelSerializer[SyncSource]):
 
     class Meta:
         model = SyncSource
-        fields = ["id", "name", "kind", "address", "collection", "options", "has_credentials", "every_hours", "running",
-                  "waiting", "report", "notice", "created_at"]  # fmt: skip
+        fields = [
+            "id",
+            "name",
+            "kind",
+            "address",
+            "collection",
+            "options",
+            "has_credentials",
+            "every_hours",
+            "running",
+            "waiting",
+            "report",
+            "notice",
+            "created_at",
+        ]
         read_only_fields = fields
 
     def get_has_credentials(self, row: SyncSource) -> bool:
@@ -129,7 +142,8 @@ class RunSerializer(StrictSerializer):
 class SyncSourcesApi(GenericAPIView[SyncSource]):
     """Your sources."""
 
-    scope, scope_to_change = "read", "write"
+    scope = "read"
+    scope_to_change = "write"
     queryset = SyncSource.objects.none()
     serializer_class = SyncSourceSerializer
 
@@ -150,7 +164,8 @@ class SyncSourcesApi(GenericAPIView[SyncSource]):
 
 
 class SyncSourceApi(APIView):
-    scope, scope_to_change = "read", "write"
+    scope = "read"
+    scope_to_change = "write"
 
     @extend_schema(operation_id="sync_sources_read", responses=SyncSourceSerializer)
     def get(self, request: Request, source_id: UUID) -> Response:
@@ -162,7 +177,8 @@ class SyncSourceApi(APIView):
         responses=SyncSourceSerializer,
     )
     def patch(self, request: Request, source_id: UUID) -> Response:
-        row, changes = _own(request, source_id), checked(SyncSourceChangesSerializer, request.data, partial=True)
+        row = _own(request, source_id)
+        changes = checked(SyncSourceChangesSerializer, request.data, partial=True)
         return Response(SyncSourceSerializer(sync_source_update(row=row, changes=changes)).data)
 
     @extend_schema(operation_id="sync_sources_delete", responses={204: OpenApiResponse(description="Deleted.")})

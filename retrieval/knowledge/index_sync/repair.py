@@ -76,7 +76,8 @@ async def _repair(engine: Engine, space: EmbeddingSpace) -> SpaceRepair:
     missing = await _row_ids(_documents_in(space), needed=True) - there
     surplus = sorted(there - known)
     await engine.index.delete_chunks(space, surplus)
-    written, problem = 0, ""
+    written = 0
+    problem = ""
     try:
         written = await _write_rows(engine, space, missing, partial(engine.index.upsert, space))
     except EmbeddingUnavailableError as error:
@@ -104,7 +105,8 @@ async def index_rebuild(*, only: EmbeddingSpace | None = None, report: Report = 
 
 
 async def _rebuild(engine: Engine, space: EmbeddingSpace, report: Report) -> int:
-    index, started = engine.index, timezone.now()
+    index = engine.index
+    started = timezone.now()
     generation = await index.build_generation(space)
     fill = partial(_write_rows, engine, space, write=partial(index.write_generation, generation), report=report)
     written = await fill(await _ids_to_keep(engine, space))
@@ -124,7 +126,8 @@ async def collection_reembed(*, collection: Collection, report: Report = _silent
     Raises EmbeddingUnavailableError, IndexUnavailableError; then nothing has changed.
     """
     engine = get_engine()
-    old, new = collection_space(collection), (await engine.models.default_embedder()).space
+    old = collection_space(collection)
+    new = (await engine.models.default_embedder()).space
     if old is None or old == new:
         return new
     if new == BUILTIN_SPACE and engine.settings.ollama.offline != "1":
@@ -197,7 +200,8 @@ async def _write_rows(
     engine: Engine, space: EmbeddingSpace, row_ids: Iterable[str], write: Write, report: Report = _silent
 ) -> int:
     """Those that still exist; how many. Raises as `vectors_of`."""
-    ordered, written = sorted(row_ids), 0
+    ordered = sorted(row_ids)
+    written = 0
     for start in range(0, len(ordered), WRITE_BATCH):
         page = ordered[start : start + WRITE_BATCH]
         chunks = Chunk.objects.filter(pk__in=page).select_related("document")

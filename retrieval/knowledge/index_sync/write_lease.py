@@ -16,7 +16,8 @@ from retrieval.engine.errors import IndexUnavailableError
 
 LEASE_S = 30.0
 WAIT_S = 180.0  # longer than the longest write; afterwards the waiting writer gets an error
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
+FIRST_PAUSE_S = 0.02
+LONGEST_PAUSE_S = 0.5
 logger = logging.getLogger(__name__)
 
 

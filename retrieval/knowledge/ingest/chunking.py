@@ -449,7 +449,8 @@ def _pieces(blocks: Sequence[Block]) -> Iterator[_Piece]:
             yield from _pieces_by_page(block, block.table, start)
             start += len(block.text) + len(BLOCK_SEPARATOR)
             continue
-        done, end = 0, len(block.text)
+        done = 0
+        end = len(block.text)
         while end - done > PART_CHARS:
             cut = block.text.rfind("\n", done, done + PART_CHARS) + 1 or done + PART_CHARS
             yield _Piece(start + done, start + cut, block)

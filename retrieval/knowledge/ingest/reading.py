@@ -58,10 +58,14 @@ FILE_PARSERS: dict[FileKind, Callable[[Path], ParsedDocument]] = {
 # As people count: characters of Chinese and Japanese, else what stands between blanks.
 _WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 MAX_CHUNKS = 50_000
-MAX_UNPACKED_MIB, MAX_ENTRIES = 400, 20_000  # of an archive
+# Of an archive.
+MAX_UNPACKED_MIB = 400
+MAX_ENTRIES = 20_000
 MAX_PART_MIB = 48  # of a part of an archive that is read whole
 LOOKED_AT_CHARS = 20_000
-MIN_CHARS, MAX_CHARS = 12, 600  # of a sentence that is quoted
+# Of a sentence that is quoted.
+MIN_CHARS = 12
+MAX_CHARS = 600
 SUMMARY_TOKENS = 160  # of a document's summary, by which hierarchical search finds it
 
 

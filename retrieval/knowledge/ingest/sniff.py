@@ -33,15 +33,39 @@ FileKind = Literal[
 ]
 
 EXTENSIONS: dict[str, FileKind] = {
-    ".txt": "text", ".text": "text", ".log": "text", ".srt": "text", ".rst": "text",
-    ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown",
-    ".html": "html", ".htm": "html", ".xhtml": "html",
-    ".csv": "csv", ".tsv": "csv",
-    ".pdf": "pdf", ".docx": "docx", ".docm": "docx", ".pptx": "pptx", ".xlsx": "xlsx",
-    ".odt": "odt", ".ods": "ods", ".rtf": "rtf", ".epub": "epub",
-    ".eml": "eml", ".msg": "msg", ".mhtml": "mhtml", ".mht": "mhtml",
-    ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".tif": "tiff", ".tiff": "tiff", ".webp": "webp",
-}  # fmt: skip
+    ".txt": "text",
+    ".text": "text",
+    ".log": "text",
+    ".srt": "text",
+    ".rst": "text",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".mdx": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".pdf": "pdf",
+    ".docx": "docx",
+    ".docm": "docx",
+    ".pptx": "pptx",
+    ".xlsx": "xlsx",
+    ".odt": "odt",
+    ".ods": "ods",
+    ".rtf": "rtf",
+    ".epub": "epub",
+    ".eml": "eml",
+    ".msg": "msg",
+    ".mhtml": "mhtml",
+    ".mht": "mhtml",
+    ".png": "png",
+    ".jpg": "jpeg",
+    ".jpeg": "jpeg",
+    ".tif": "tiff",
+    ".tiff": "tiff",
+    ".webp": "webp",
+}
 MEDIA_TYPES: dict[FileKind, str] = {
     "text": "text/plain",
     "markdown": "text/markdown",
@@ -75,13 +99,22 @@ OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # also of new formats with a p
 DAMAGED = "damaged zip"
 RIFF = b"RIFF"  # sound and films; pictures in WebP
 PICTURE_HEADS: dict[bytes, FileKind] = {
-    b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"II*\0": "tiff", b"MM\0*": "tiff",
-}  # fmt: skip
+    b"\x89PNG\r\n": "png",
+    b"\xff\xd8\xff": "jpeg",
+    b"II*\0": "tiff",
+    b"MM\0*": "tiff",
+}
 # Nothing that is text begins like this: programs, images, sound, archives, databases
 FOREIGN = (
-    b"\x7fELF", b"MZ\x90", b"GIF8", b"ID3", b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!",
+    b"\x7fELF",
+    b"MZ\x90",
+    b"GIF8",
+    b"ID3",
+    b"\x1f\x8b",
+    b"7z\xbc\xaf",
+    b"Rar!",
     b"SQLite format 3\0",
-)  # fmt: skip
+)
 
 
 def kind_by_name(file_name: str) -> FileKind:

@@ -31,12 +31,21 @@ BOMS = (
 )
 # What a label means in practice: the superset that everybody writes under that name
 WIDER = {
-    "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs", "cp950": "big5hkscs", "shift_jis": "cp932",
-    "iso8859-1": "cp1252", "ascii": "cp1252", "euc_kr": "cp949",
-}  # fmt: skip
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "cp950": "big5hkscs",
+    "shift_jis": "cp932",
+    "iso8859-1": "cp1252",
+    "ascii": "cp1252",
+    "euc_kr": "cp949",
+}
 WEB_NAMES = {
-    "utf-8-sig": "utf-8", "big5hkscs": "big5-hkscs", "cp932": "windows-31j", "cp949": "windows-949",
-}  # fmt: skip
+    "utf-8-sig": "utf-8",
+    "big5hkscs": "big5-hkscs",
+    "cp932": "windows-31j",
+    "cp949": "windows-949",
+}
 DECLARED = re.compile(
     rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]+)""", re.I
 )

@@ -57,11 +57,14 @@ def content_read(*, document: Document, part: int | None = None, chunk: str = ""
 
 def page_spans(chunk: StoredChunk, start: int, end: int) -> list[dict[str, Any]]:
     """`{page, boxes, start, end}` where `chunk.text[start:end]` stands, page by page; boxes as far as known."""
-    spans, offset, key = [], chunk.char_start, as_uuid(chunk.document_id)
+    spans = []
+    offset = chunk.char_start
+    key = as_uuid(chunk.document_id)
     if key and chunk.page and start < end:
         parts = DocumentPart.objects.filter(document=key, char_start__lt=offset + end, char_end__gt=offset + start)
         for part in parts.order_by("number")[:MOST_SPANS]:
-            begin, finish = max(offset + start, part.char_start), min(offset + end, part.char_end)
+            begin = max(offset + start, part.char_start)
+            finish = min(offset + end, part.char_end)
             sides = boxes_between(part.lines, begin - part.char_start, finish - part.char_start)
             boxes = [[round(side, 4) for side in box] for box in sides]
             page = part.page or chunk.page
@@ -93,7 +96,8 @@ def letters_of(text: str) -> str:
 def _found(text: str, quote: str, *, least: int = LEAST_MATCH) -> tuple[int, int] | None:
     """Where the quotation stands in the text, or what does of its beginning or end: at least so many letters."""
     places = [at for at, character in enumerate(text) if character.isalnum()]
-    letters, sought = letters_of(text), letters_of(quote)
+    letters = letters_of(text)
+    sought = letters_of(quote)
     if sought not in letters:
         lengths = range(len(sought) - 1, least - 1, -1)
         parts = (part for length in lengths for part in (sought[:length], sought[-length:]))

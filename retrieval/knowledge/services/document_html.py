@@ -25,9 +25,32 @@ from retrieval.engine.text.statements import (
 )
 
 TAGS = {
-    "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s", "span",
-    "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
-}  # fmt: skip
+    "a",
+    "blockquote",
+    "br",
+    "code",
+    "del",
+    "em",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "s",
+    "span",
+    "strong",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "tr",
+    "ul",
+}
 ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "td": {"dir"}, "th": {"dir"}}
 LEVELS_ABOVE = 2  # of the page that shows it: its own title is an h2
 MOST_BRACKETS = 400  # of a block that is read for links: links in links take quadratic time
@@ -69,9 +92,12 @@ def _block(text: str, block: Block, *, start: int, markdown: bool) -> str:
 
 def _clean(inner: str) -> str:
     return nh3.clean(
-        inner, tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"},
+        inner,
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
-    )  # fmt: skip
+    )
 
 
 def _heading(source: str, level: int, *, markdown: bool) -> str:

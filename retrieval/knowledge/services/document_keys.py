@@ -45,7 +45,9 @@ def document_put(
     DocumentKey.objects.get_or_create(collection=collection, source=source, key=key)
     row = key_get(collection=collection, source=source, key=key, lock=True)
     assert row is not None
-    values, former, digest = dict(values or {}), row.document, content_digest(upload)
+    values = dict(values or {})
+    former = row.document
+    digest = content_digest(upload)
     metadata = metadata_clean({name: value for name, value in values.items() if name != "title"})
     existing = Document.objects.filter(collection=collection, content_hash=digest).first()
     if existing is not None and existing.superseded_at is not None:
@@ -56,8 +58,11 @@ def document_put(
         collection=collection, upload=upload, file_name=file_name, uploaded_by=by, metadata=metadata, replaces=replaces
     )
     document = document_update(document=created.document, changes=values)
-    brought, row.brought = row.brought, created.outcome == "added" or (row.brought and former == document)
-    row.document, row.fingerprint, row.missing_since = document, fingerprint, None
+    brought = row.brought
+    row.brought = created.outcome == "added" or (row.brought and former == document)
+    row.document = document
+    row.fingerprint = fingerprint
+    row.missing_since = None
     row.save()
     if former is not None and former.pk and former not in (document, replaces):
         _let_go(former, brought)
@@ -73,7 +78,8 @@ def key_get(*, collection: Collection, source: str, key: str, lock: bool = False
 @transaction.atomic
 def key_delete(*, row: DocumentKey) -> None:
     """With its document, earlier versions and all, unless that came in otherwise or has other keys."""
-    document, brought = row.document, row.brought
+    document = row.document
+    brought = row.brought
     row.delete()
     if document is not None:
         _let_go(document, brought)

@@ -75,7 +75,8 @@ def document_create(
     Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError, StorageFullError, QuotaExceededError,
     ConflictError for a document that has a newer version already, or for its own content.
     """
-    name, metadata = clean_file_name(file_name), dict(metadata or {})
+    name = clean_file_name(file_name)
+    metadata = dict(metadata or {})
     if replaces is not None:
         followed = replaces.newer_versions.exclude(status=Document.Status.FAILED).exists()
         if replaces.superseded_at is not None or followed:
@@ -179,7 +180,8 @@ def document_move(*, document: Document, collection: Collection) -> Document:
     document.collection = collection
     document.save(update_fields=["collection", "updated_at"])
     document.keys.all().delete()  # whoever pushes to the former collection changes nothing in this one
-    old_space, space = collection_space(former), collection_space(collection)
+    old_space = collection_space(former)
+    space = collection_space(collection)
     if document.status == Document.Status.READY and document.superseded_at is None:
         if space == old_space:
             _rows_write_anew(document, embedded=True)
@@ -240,7 +242,9 @@ def document_unindex(*, document_id: UUID, space: EmbeddingSpace) -> None:
 @transaction.atomic
 def document_retry(*, document: Document, queue: bool = True) -> Document:
     """Take up a failed document again where it failed."""
-    document.status, document.error, document.progress = Document.Status.QUEUED, "", 0.0
+    document.status = Document.Status.QUEUED
+    document.error = ""
+    document.progress = 0.0
     document.save(update_fields=["status", "error", "progress", "updated_at"])
     _job_open(document, queue)
     return document
@@ -250,7 +254,8 @@ def _rows_write_anew(document: Document, *, embedded: bool) -> None:
     """Its index rows are stale; `embedded`: their vectors are not."""
     stale = {"indexed": False} if embedded else {"indexed": False, "embedded": False}
     Chunk.objects.filter(document=document).update(**stale)
-    document.status, document.progress = Document.Status.EMBEDDING, 0.0
+    document.status = Document.Status.EMBEDDING
+    document.progress = 0.0
     document.save(update_fields=["status", "progress"])
     _job_open(document, queue=True)
 

@@ -129,7 +129,8 @@ def _begin(claim: Claim) -> Document:
     # All chunks are written in one transaction: where there are some, there are all.
     parsed = document.chunk_count > 0 and document.chunks.exists()
     document.status = Document.Status.EMBEDDING if parsed else Document.Status.PARSING
-    document.progress, document.error = document.progress if parsed else 0.0, ""
+    document.progress = document.progress if parsed else 0.0
+    document.error = ""
     Document.objects.filter(pk=document.pk).update(
         status=document.status, progress=document.progress, error="", error_wording=None
     )
@@ -166,7 +167,8 @@ def _chunks_store(claim: Claim, read: ReadDocument) -> None:
     DocumentPart.objects.bulk_create(parts, batch_size=DB_BATCH)
     if (title := clean_line(read.title)) and document.title == PurePosixPath(document.file_name).stem:
         document.title = title[:300]  # the uploader gave no title: the document's own is better than its file name
-    document.language, document.summary = read.language, read.summary
+    document.language = read.language
+    document.summary = read.summary
     document.page_count = read.page_count
     document.word_count = read.word_count
     document.unread = [sentence.wording for sentence in read.unread]
@@ -190,7 +192,8 @@ async def _embed(claim: Claim, space: EmbeddingSpace) -> None:
 
     Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError, LeaseLostError.
     """
-    engine, document_id = get_engine(), claim.document_id
+    engine = get_engine()
+    document_id = claim.document_id
     progress: float | None = 0.0
     while progress != 1.0:
         chunks, last = await sync_to_async(_chunks_to_do)(document_id)

@@ -112,14 +112,18 @@ def job_fail(*, claim: Claim, reason: str) -> None:
     if claim.lease.release(state=IngestJob.State.FAILED, error=_cut(reason), finished_at=timezone.now()):
         document = Document.objects.select_related("collection__owner").filter(pk=claim.document_id).first()
         if document is not None:
-            document.status, fields = Document.Status.FAILED, _error_fields(reason)
-            document.error, document.error_wording = fields["error"], fields["error_wording"]
+            document.status = Document.Status.FAILED
+            fields = _error_fields(reason)
+            document.error = fields["error"]
+            document.error_wording = fields["error_wording"]
             document.save(update_fields=["status", "error", "error_wording", "updated_at"])  # others listen
 
 
 def job_finish(*, claim: Claim, document: Document) -> None:
     """The document, locked by the caller's transaction, is ready: all its chunks are indexed."""
-    document.status, document.progress, document.error = Document.Status.READY, 1.0, ""
+    document.status = Document.Status.READY
+    document.progress = 1.0
+    document.error = ""
     document.error_wording = None
     document.save(update_fields=["status", "progress", "error", "error_wording", "updated_at"])
     claim.lease.release(state=IngestJob.State.DONE, error="", finished_at=timezone.now())

@@ -65,7 +65,8 @@ def collection_publish(
 
     Raises PermissionDeniedError.
     """
-    changes, kinds = changes or _shared_with(collection), Collection.Visibility
+    changes = changes or _shared_with(collection)
+    kinds = Collection.Visibility
     is_shared = bool(changes["people"] or changes["groups"])
     changes["visibility"] = kinds.PUBLIC if public else kinds.SHARED if is_shared else kinds.PRIVATE
     return collection_update(collection=collection, changes=changes, by=by)

@@ -30,7 +30,9 @@ from retrieval.knowledge.sync.run import TASK
 from retrieval.knowledge.sync.source import check_credentials_may_go, check_installed, server_of
 from retrieval.models import DocumentKey, SyncSource
 
-MOST_HOURS, MOST_DEPTH, MOST_PAGES = 24 * 31, 5, 2000
+MOST_HOURS = 24 * 31
+MOST_DEPTH = 5
+MOST_PAGES = 2000
 OPTIONS: dict[str, dict[str, int]] = {"web": {"depth": MOST_DEPTH, "most_pages": MOST_PAGES}}
 WORDS = {"git": ("branch",), "s3": ("region",)}
 MAX_WORD_CHARS = 200
@@ -92,7 +94,8 @@ def sync_source_update(*, row: SyncSource, changes: Mapping[str, Any]) -> SyncSo
             row.options[option] = _number(changes, option, 0, 0 if option == "depth" else 1, most, wrong)
     for option in WORDS.get(row.kind, ()):
         if option in changes and changes[option] != row.options.get(option, ""):
-            row.options[option], row.version = clean_line(str(changes[option]))[:MAX_WORD_CHARS], ""
+            row.options[option] = clean_line(str(changes[option]))[:MAX_WORD_CHARS]
+            row.version = ""
     if "username" in changes or "password" in changes:
         pair = {name: str(changes.get(name) or "") for name in ("username", "password")}
         row.credentials = seal(pair) if any(pair.values()) else ""
@@ -178,10 +181,14 @@ def _schedule(sender: type[Model], instance: SyncSource, **_: Any) -> None:
     PeriodicTask.objects.update_or_create(
         name=_task_name(instance),
         defaults={
-            "task": TASK, "interval": interval, "args": f'["{instance.pk}"]', "enabled": instance.every_hours > 0,
-            "expire_seconds": 3600, "description": instance.name,
+            "task": TASK,
+            "interval": interval,
+            "args": f'["{instance.pk}"]',
+            "enabled": instance.every_hours > 0,
+            "expire_seconds": 3600,
+            "description": instance.name,
         },
-    )  # fmt: skip
+    )
 
 
 def _forget(sender: type[Model], instance: SyncSource, **_: Any) -> None:

@@ -135,7 +135,9 @@ def _run(row: SyncSource, lease: Lease, *, dry_run: bool) -> Report | None:
 
 class _Run:
     def __init__(self, row: SyncSource, lease: Lease, report: Report) -> None:
-        self.row, self.lease, self.report = row, lease, report
+        self.row = row
+        self.lease = lease
+        self.report = report
         self.ends_at = time.monotonic() + RUN_S
         self.renewed_at = time.monotonic()
         keys = DocumentKey.objects.filter(collection=row.collection, source=str(row.pk)).select_related("document")
@@ -187,7 +189,8 @@ class _Run:
         return seen, True
 
     def _take(self, source: Source | SourceProcess, entry: Entry) -> None:
-        report, row = self.report, self.known.get(entry.key)
+        report = self.report
+        row = self.known.get(entry.key)
         report.looked_at += 1
         if row is not None and row.missing_since is not None and not report.dry_run:
             DocumentKey.objects.filter(pk=row.pk).update(missing_since=None)
@@ -198,7 +201,8 @@ class _Run:
         elif entry.problem is None and report.added + report.changed + report.failed >= MOST_READ:
             report.left += 1
         elif report.dry_run and not entry.problem:
-            report.added, report.changed = report.added + (row is None), report.changed + (row is not None)
+            report.added = report.added + (row is None)
+            report.changed = report.changed + (row is not None)
         else:
             try:
                 self._put(source, entry)
@@ -222,9 +226,14 @@ class _Run:
         with transaction.atomic():
             self.lease.check()
             put = document_put(
-                collection=self.row.collection, source=str(self.row.pk), key=entry.key, upload=ContentFile(data),
-                file_name=entry.name, by=self.row.owner, fingerprint=entry.fingerprint,
-            )  # fmt: skip
+                collection=self.row.collection,
+                source=str(self.row.pk),
+                key=entry.key,
+                upload=ContentFile(data),
+                file_name=entry.name,
+                by=self.row.owner,
+                fingerprint=entry.fingerprint,
+            )
         if put.outcome == "unchanged":
             self.report.unchanged += 1
         elif entry.key in self.known:
@@ -237,9 +246,11 @@ class _Run:
         with transaction.atomic():
             self.lease.check()
             DocumentKey.objects.update_or_create(
-                collection=self.row.collection, source=str(self.row.pk), key=entry.key[:MAX_KEY_CHARS],
+                collection=self.row.collection,
+                source=str(self.row.pk),
+                key=entry.key[:MAX_KEY_CHARS],
                 defaults={"fingerprint": entry.fingerprint, "missing_since": None},
-            )  # fmt: skip
+            )
 
     def _missing(self, seen: set[str]) -> None:
         for key, row in self.known.items():

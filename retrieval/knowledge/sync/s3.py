@@ -27,7 +27,8 @@ SIGNED = "host;x-amz-content-sha256;x-amz-date"
 
 class S3Source(Source):
     def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
-        prefix, listings = self._place()[2], Frontier("", most=MOST_LISTINGS)
+        prefix = self._place()[2]
+        listings = Frontier("", most=MOST_LISTINGS)
         for token in listings:
             query = {"list-type": "2", "prefix": prefix} | ({"continuation-token": token} if token else {})
             try:
@@ -71,7 +72,8 @@ class S3Source(Source):
         """The headers of a GET; none without credentials, for public buckets."""
         if not self.credentials.get("username"):
             return {}
-        stamp, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
+        stamp = now.strftime("%Y%m%dT%H%M%SZ")
+        day = now.strftime("%Y%m%d")
         scope = f"{day}/{self.options.get('region') or 'us-east-1'}/s3/aws4_request"
         headers = {"host": host, "x-amz-content-sha256": NOTHING, "x-amz-date": stamp}
         lines = "".join(f"{name}:{value}\n" for name, value in headers.items())

@@ -127,9 +127,14 @@ class Source:
         self.pools.clear()
 
     def get(
-        self, url: str, *, most_bytes: int, method: str = "GET", headers: Mapping[str, str] | None = None,
+        self,
+        url: str,
+        *,
+        most_bytes: int,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
-    ) -> Answer:  # fmt: skip
+    ) -> Answer:
         """An answer that is a success and whole. Raises SourceAwayError, TooLargeError."""
         answer = fetch(self.pools, method, url, most_bytes=most_bytes, headers=headers, body=body)
         if answer.status >= 300:

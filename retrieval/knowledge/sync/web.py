@@ -33,8 +33,12 @@ from retrieval.knowledge.sync.source import (
     check_installed,
 )
 
-DEPTH, MOST_PAGES = 1, 200  # where nothing is chosen
-PAGE_BYTES, SITEMAP_BYTES, ROBOTS_BYTES = 20 * 1024 * 1024, 10 * 1024 * 1024, 512 * 1024
+# Where nothing is chosen.
+DEPTH = 1
+MOST_PAGES = 200
+PAGE_BYTES = 20 * 1024 * 1024
+SITEMAP_BYTES = 10 * 1024 * 1024
+ROBOTS_BYTES = 512 * 1024
 MOST_SITEMAPS = 50
 MOST_DELAY_S = 5.0  # between pages, of what robots.txt asks for
 GONE = (404, 410)
@@ -78,10 +82,12 @@ class WebSource(Source):
             answer = fetch(self.pools, "GET", sitemap, most_bytes=SITEMAP_BYTES, headers=self.basic_auth(sitemap))
             if answer.status >= 300:
                 raise SourceAwayError(worded("The source answers with status {status}.", status=answer.status))
-            body, is_cut = answer.body, answer.is_cut
+            body = answer.body
+            is_cut = answer.is_cut
             if body[:2] == b"\x1f\x8b":
                 unpacking = zlib.decompressobj(wbits=31)
-                body, is_cut = unpacking.decompress(body, SITEMAP_BYTES), bool(unpacking.unconsumed_tail)
+                body = unpacking.decompress(body, SITEMAP_BYTES)
+                is_cut = bool(unpacking.unconsumed_tail)
             kind = ""
             parser: Any = etree.XMLPullParser(("end",), recover=True, resolve_entities=False, no_network=True)
             for start in range(0, len(body), 65536):

@@ -20,7 +20,8 @@ ASKED = b"""<?xml version="1.0"?><d:propfind xmlns:d="DAV:"><d:prop><d:resourcet
 class WebDavSource(Source):
     def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
         start = f"{self.address.rstrip('/')}/"
-        root, away = _path(start), set[str]()
+        root = _path(start)
+        away = set[str]()
         folders = Frontier(start, most=MOST_FOLDERS)
         for folder in folders:
             try:

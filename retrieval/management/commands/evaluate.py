@@ -50,7 +50,8 @@ class Command(BaseCommand):
             before = report.load_saved(options["compare"]) if options["compare"] else None
         except DatasetError as error:
             raise CommandError(str(error)) from error
-        stages, k = options["stages"], options["k"]
+        stages = options["stages"]
+        k = options["k"]
         logging.disable(logging.WARNING)  # fallbacks are counted and told below
         try:
             with index_of_its_own(settings.RAG) as uri:

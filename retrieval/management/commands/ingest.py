@@ -60,7 +60,8 @@ class Command(EngineCommand):
         if files:  # else no collection is made either
             try:
                 values = {name: options[name] for name in ("department", "doc_type", "policy_year", "tags")}
-                metadata, collection = metadata_clean(values), _collection(options["collection"], options["owner"])
+                metadata = metadata_clean(values)
+                collection = _collection(options["collection"], options["owner"])
             except AppError as error:
                 raise CommandError(_sentence(error)) from error
             name = collection.name
@@ -140,7 +141,8 @@ def _collection(named: str, owner_name: str) -> Collection:
         return collection_named(named)
     if owner_name and address.owner not in (None, owner_name):
         raise CommandError(translate("{name} is not a collection of {owner}.", name=named, owner=owner_name))
-    name, owner_name = address.name, owner_name or address.owner or ""
+    name = address.name
+    owner_name = owner_name or address.owner or ""
     owner = User.objects.filter(username=owner_name).first() if owner_name else None
     if owner_name and owner is None:
         raise CommandError(translate("There is no user named {name}.", name=owner_name))

@@ -49,7 +49,8 @@ class Command(EngineCommand):
 
 
 async def _reembedded(collection: Collection, report: Report) -> str:
-    name, before = collection.name, collection_space(collection)
+    name = collection.name
+    before = collection_space(collection)
     if before is None:
         return translate("{name}: nothing is embedded yet", name=name)
     space = await collection_reembed(collection=collection, report=report)

@@ -134,7 +134,8 @@ class MilvusConnection:
                 self._note_answer()
                 if not collection or loads == MAX_LOADS:
                     raise IndexUnavailableError from error
-                load, loads = True, loads + 1
+                load = True
+                loads = loads + 1
             except _ConnectionLostError as error:
                 if lost_at and not self._may_be_restarting():
                     raise IndexUnavailableError from error
@@ -171,7 +172,9 @@ class MilvusConnection:
             raise IndexUnavailableError from error
 
     async def close(self) -> None:
-        clients, self._client, self._retired = [self._client, *self._retired], None, []
+        clients = [self._client, *self._retired]
+        self._client = None
+        self._retired = []
         for client in clients:
             if client is not None:
                 await client.close()

@@ -387,7 +387,8 @@ def _hits(leg: Any, *, negative: bool) -> list[LegHit]:
     """Of pymilvus' `HybridHits`: its lists and plain look-ups, since hundreds of hits a search come this way and each
     of its own look-ups is a call. negative: Milvus Lite gives BM25 as a negative distance, a server as a positive
     score."""
-    score, field = abs if negative else float, dict.__getitem__
+    score = abs if negative else float
+    field = dict.__getitem__
     return [
         LegHit(str(chunk_id), str(field(hit, "entity")["document_id"]), score(distance))
         for chunk_id, distance, hit in zip(leg.ids, leg.distances, leg, strict=True)

@@ -77,9 +77,11 @@ class _Line:
 
 def compare(older: Sequence[Excerpt], newer: Sequence[Excerpt]) -> Comparison:
     """In time that grows with the number of sentences."""
-    old, new = _lines(older), _lines(newer)
+    old = _lines(older)
+    new = _lines(newer)
     both = Counter(line.key for line in old) & Counter(line.key for line in new)
-    left_old, left_new = _without(old, both), _without(new, both)
+    left_old = _without(old, both)
+    left_new = _without(new, both)
     pairs = _pairs(left_old, left_new)
     became = dict(pairs)
     headings = {line.label: line.statement for line in reversed(new) if line.label}
@@ -117,7 +119,8 @@ def _label(heading: str) -> str:
 
 
 def _without(lines: Sequence[_Line], both: Counter[str]) -> list[_Line]:
-    left, rest = both.copy(), []
+    left = both.copy()
+    rest = []
     for line in lines:
         if left[line.key] > 0:
             left[line.key] -= 1
@@ -136,9 +139,7 @@ def _pairs(old: Sequence[_Line], new: Sequence[_Line]) -> list[tuple[int, int]]:
             holding[term].append(at)
     scored: list[tuple[float, int, int]] = []
     for at, line in enumerate(old):
-        shared = Counter(
-            other for term in line.terms if len(holding[term]) <= COMMON for other in holding[term]
-        )  # fmt: skip
+        shared = Counter(other for term in line.terms if len(holding[term]) <= COMMON for other in holding[term])
         likely = [other for other, _ in shared.most_common(LOOKED_AT)]
         beside = by_label[line.label][:COMMON] if line.label else []
         for other in dict.fromkeys((*likely, *beside)):
@@ -242,12 +243,15 @@ def differences(comparison: Comparison, older: WholeDocument, newer: WholeDocume
 def quoted(head: str, lines: Sequence[Line], language: Language, *, marks: Sequence[str] = ("", "")) -> Quoted:
     """marks: quotation marks. Up to the first line without room for its sources."""
     chunks: dict[str, StoredChunk] = {}
-    text, shown, heading = [head], 0, ""
+    text = [head]
+    shown = 0
+    heading = ""
     for line in lines[:MOST_LINES]:
         cited = chunks | {one.chunk.chunk_id: one.chunk for one in line.statements}
         if len(cited) > MOST_SOURCES:
             break
-        chunks, numbers = cited, {key: number for number, key in enumerate(cited, start=1)}
+        chunks = cited
+        numbers = {key: number for number, key in enumerate(cited, start=1)}
         text += ["", f"**{line.heading}**", ""] if line.heading != heading else []
         quotes = [
             f"{marks[0]}{in_script_of(one.text, language)}{marks[1]} [{numbers[one.chunk.chunk_id]}]"
@@ -255,7 +259,8 @@ def quoted(head: str, lines: Sequence[Line], language: Language, *, marks: Seque
         ]
         blank = "" if not line.lead or line.lead.endswith("：") else " "
         text.append(f"- {line.lead}{blank}{' → '.join(quotes)}")
-        heading, shown = line.heading, shown + 1
+        heading = line.heading
+        shown = shown + 1
     if shown < len(lines):
         text += ["", phrase("shown", language, shown=shown, count=len(lines))]
     sources = [

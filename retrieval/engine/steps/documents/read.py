@@ -70,7 +70,8 @@ class WholeDocument:
 @step("retrieve")
 async def read_documents(deps: Deps, ids: Sequence[str], *, scope: SearchScope) -> list[WholeDocument]:
     """Those of the ids that are there and ready, in the order of the ids."""
-    reader, documents = deps.documents, list[WholeDocument]()
+    reader = deps.documents
+    documents = list[WholeDocument]()
     if reader is None:
         return documents
     found = await reader.documents(scope, filters=SearchFilters(documents=tuple(ids)), limit=len(ids))
@@ -99,17 +100,22 @@ async def _read(reader: DocumentReader, ref: DocumentRef, scope: SearchScope, fi
 def excerpts_of(chunks: Sequence[StoredChunk], *, first: int = 0) -> list[Excerpt]:
     """`chunks`: of one document, in order. first: the number of its first section."""
     excerpts: list[Excerpt] = []
-    heading, end, outer, section = "", 0, None, first - 1
+    heading = ""
+    end = 0
+    outer = None
+    section = first - 1
     for chunk in chunks:
         title = label_of(chunk.title)
         text = _own_text(chunk, end)
         end = max(end, chunk.char_end)
         above = tuple(part for part in chunk.heading.split(HEADING_JOIN) if part and label_of(part) != title)
         begins = above != outer
-        heading, outer = above[-1] if begins and above else "" if begins else heading, above
+        heading = above[-1] if begins and above else "" if begins else heading
+        outer = above
         for line, part in _headed(text, {label_of(part) for part in above}):
             if line and label_of(line) not in (title, label_of(heading)):
-                heading, begins = line, True
+                heading = line
+                begins = True
             if part.strip():
                 section += begins or not heading or section < first
                 begins = False
@@ -126,14 +132,16 @@ def _own_text(chunk: StoredChunk, end: int) -> str:
 def _headed(text: str, known: Set[str]) -> Iterable[tuple[str, str]]:
     """(heading, the text below it) in order; the first heading may be empty. known: headings that the chunk is under,
     which stand in its text as lines like others."""
-    heading, start = "", 0
+    heading = ""
+    start = 0
     for block in blocks_of(text):
         line = text[block.start : block.end].strip()
         alone = block.kind == "text" and "\n" not in line
         line = heading_label(line) if block.kind == "heading" else line
         if block.kind == "heading" or (alone and (heading_level(line) > 0 or label_of(line) in known)):
             yield heading, text[start : block.start]
-            heading, start = line, block.end
+            heading = line
+            start = block.end
     yield heading, text[start:]
 
 
@@ -174,7 +182,8 @@ def sources_of(excerpts: Iterable[Excerpt]) -> tuple[Source, ...]:
 
 def quoted_passages(excerpts: Sequence[Excerpt], markers: Iterable[int], language: Language) -> str:
     """What stands between the <passages> tags, each document's behind its title."""
-    parts, title = list[str](), None
+    parts = list[str]()
+    title = None
     for excerpt, marker in zip(excerpts, markers, strict=True):
         if excerpt.chunk.title != title:
             title = excerpt.chunk.title
@@ -186,7 +195,9 @@ def quoted_passages(excerpts: Sequence[Excerpt], markers: Iterable[int], languag
 def parts_of(excerpts: Sequence[Excerpt], room: int) -> list[list[Excerpt]]:
     """In order, each part as long as fits the room. Of a long document they are longer, if the room allows."""
     target = max(PART_TOKENS, sum(excerpt.tokens for excerpt in excerpts) // (MOST_PARTS - 1))
-    parts, left, size = list[list[Excerpt]](), 0, max(PROMPT_TOKENS, min(target, room - PROMPT_TOKENS))
+    parts = list[list[Excerpt]]()
+    left = 0
+    size = max(PROMPT_TOKENS, min(target, room - PROMPT_TOKENS))
     for excerpt in excerpts:
         if not parts or excerpt.tokens > left:
             parts.append([])
@@ -204,7 +215,8 @@ async def read_parts(
     """The first MOST_PARTS, as many at a time as the site asks its model server at once; after each it is told how far
     it is. The running step's entry says why a part could not be read."""
     limiter = asyncio.Semaphore(deps.settings.ollama.max_concurrency)
-    sections, done = parts[-1][-1].section + 1, list[tuple[int, Result | None]]()
+    sections = parts[-1][-1].section + 1
+    done = list[tuple[int, Result | None]]()
 
     async def tell() -> None:
         read = max((section for section, _ in done), default=0)

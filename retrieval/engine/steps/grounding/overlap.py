@@ -52,7 +52,8 @@ class Overlap:
 
 def overlap(weights: Mapping[str, float], passage: StoredChunk) -> Overlap:
     """`weights`: see `statement_weights`. What stands beside the text counts for every sentence."""
-    beside, sentences = terms_beside(passage), sentences_of(passage.text)
+    beside = terms_beside(passage)
+    sentences = sentences_of(passage.text)
     pairs = [
         Place(one.start, other.end, one.terms | other.terms)
         for one, other in zip(sentences, (*sentences[1:], sentences[-1]), strict=True)

@@ -47,7 +47,8 @@ def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -
     missing = {value: written for value, written in numbers.items() if number_term(value) not in held}
     if not missing:
         return Support(score, places=places)
-    written_numbers, question_numbers = joined(", ", missing.values()), known_numbers(question)
+    written_numbers = joined(", ", missing.values())
+    question_numbers = known_numbers(question)
     if question_numbers.issuperset(missing):
         return Support(min(score, WEAK_CAP), worded("only the question says it: {told}", told=written_numbers), places)
     cap = WEAK_CAP if numbers.keys() - missing.keys() - question_numbers else REFUTED_CAP

@@ -49,7 +49,8 @@ def where_to_begin(state: State, runtime: Runtime[Deps]) -> Literal["no_answer",
 
 async def plan(state: State, runtime: Runtime[Deps]) -> State:
     """Long-term memory is background for the planner, never a source."""
-    deps, question = runtime.context, state["question"]
+    deps = runtime.context
+    question = state["question"]
     begun: State = {"findings": {}, "tried": (), "in_vain": False, "refused": ""}
     memories, condensed = await asyncio.gather(recall_memory(deps, question), condense(deps, question))
     web = may_search_web(deps, question)
@@ -65,7 +66,8 @@ async def execute(state: State, runtime: Runtime[Deps]) -> State:
 # ------------------------------------------------------------------------------------------------ reflection
 async def reflect_on_findings(state: State, runtime: Runtime[Deps]) -> State:
     """On all that was found; the latest findings come first where they are equal."""
-    deps, question = runtime.context, state["question"]
+    deps = runtime.context
+    question = state["question"]
     lists = standing_candidates(state["findings"])
     passages = await rerank(deps, question, await dedupe(deps, pool(lists))) if lists else ()
     parts = state["goals"] if len(state["goals"]) > 1 else ()
@@ -134,7 +136,9 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
 
     One that the second look does not confirm is searched for once more, and written anew behind it.
     """
-    deps, question, best = runtime.context, state["question"], state["best"]
+    deps = runtime.context
+    question = state["question"]
+    best = state["best"]
     if "unconfirmed" in state:
         return {"answer": await _confirmed(deps, question, state["unconfirmed"], state["reflection"])}
     way_out: WayOut = "none" if best.outcome == "pass" else "refuse"

@@ -173,7 +173,8 @@ def _paragraphs(words: Sequence[_Printed]) -> Iterator[tuple[int, list[_Printed]
 
 def _placed(printed: Sequence[_Printed], start: int) -> tuple[str, list[Word]]:
     """A paragraph's text on one line, and where its words stand. start: its place in that of the page."""
-    text, words = "", list[Word]()
+    text = ""
+    words = list[Word]()
     for word in printed:
         if text and not _WIDE_BOTH.fullmatch(text[-1] + word.text[0]):
             text += " "

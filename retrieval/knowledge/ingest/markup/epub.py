@@ -20,7 +20,8 @@ from retrieval.knowledge.ingest.sniff import damaged
 from retrieval.knowledge.ingest.text import readable_text
 from retrieval.knowledge.ingest.word_processing.word_styles import PARSER
 
-CONTAINER, ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
+CONTAINER = "META-INF/container.xml"
+ENCRYPTION = "META-INF/encryption.xml"
 PAGES = ("application/xhtml+xml", "text/html", "image/svg+xml")
 MAX_STYLE_BYTES = 400_000
 LOCKED = worded("The book is protected against copying; it cannot be read.")

@@ -25,7 +25,9 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
         return {}, text
     head, end, rest = text[4:].partition(f"\n{fence}\n")
     if not end and text.rstrip("\n").endswith(f"\n{fence}"):
-        head, end, rest = text[4:].rstrip("\n").removesuffix(f"\n{fence}"), fence, ""
+        head = text[4:].rstrip("\n").removesuffix(f"\n{fence}")
+        end = fence
+        rest = ""
     if not end or len(head) > MAX_HEAD_CHARS:
         return {}, text
     fields: dict[str, str] = {}

@@ -30,15 +30,64 @@ _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _SPACES = re.compile(r"[ \t\n\r\f\u00a0]+")
 # Nothing of these is shown as text, or it is no part of what the page says.
 SKIPPED = frozenset(
-    ("script", "style", "noscript", "template", "nav", "title", "datalist", "annotation", "annotation-xml", "rp",
-     "video", "audio", "map", "colgroup")
-)  # fmt: skip
+    (
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "nav",
+        "title",
+        "datalist",
+        "annotation",
+        "annotation-xml",
+        "rp",
+        "video",
+        "audio",
+        "map",
+        "colgroup",
+    )
+)
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 BREAKS = HEADINGS.keys() | frozenset(
-    ("p", "div", "section", "article", "main", "header", "footer", "aside", "ul", "ol", "menu", "dl", "dt", "dd", "li",
-     "blockquote", "figure", "figcaption", "form", "fieldset", "legend", "address", "hr", "body", "details", "summary",
-     "center", "pre", "table", "caption", "tr", "td", "th", "dialog", "hgroup", "search")
-)  # fmt: skip
+    (
+        "p",
+        "div",
+        "section",
+        "article",
+        "main",
+        "header",
+        "footer",
+        "aside",
+        "ul",
+        "ol",
+        "menu",
+        "dl",
+        "dt",
+        "dd",
+        "li",
+        "blockquote",
+        "figure",
+        "figcaption",
+        "form",
+        "fieldset",
+        "legend",
+        "address",
+        "hr",
+        "body",
+        "details",
+        "summary",
+        "center",
+        "pre",
+        "table",
+        "caption",
+        "tr",
+        "td",
+        "th",
+        "dialog",
+        "hgroup",
+        "search",
+    )
+)
 OPENED = ("div", "section", "article", "p", "ul", "ol", "dl", "table", "blockquote", "dd")
 OPENS = ("aria-expanded", "aria-controls", "data-bs-toggle", "data-toggle", "data-bs-target", "data-target")
 TICKS = {True: "☑ ", False: "☐ "}
@@ -353,7 +402,8 @@ class _Reader:
         return self._tables[-1] if self._tables else None
 
     def _end_cell(self, element: etree._Element, table: _OpenTable) -> None:
-        blocks, self.blocks = self.blocks, table.outside
+        blocks = self.blocks
+        self.blocks = table.outside
         if element.tag == "caption":
             table.caption = _cell_text(blocks)
             return
@@ -420,7 +470,8 @@ class _Reader:
             self._is_defined = True
         self._defines = False
         if self._label and kind == "paragraph":
-            label, self._label = self._label, ""
+            label = self._label
+            self._label = ""
             self._append(Block(text=f"{label} {text}", kind="list_item", level=self._depth, label=label))
         else:
             self._append(Block(text=text, kind=kind))

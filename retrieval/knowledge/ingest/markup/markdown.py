@@ -27,12 +27,20 @@ from retrieval.knowledge.ingest.tables import Row, tables_of
 from retrieval.knowledge.ingest.text import heading_level, readable_text
 
 ELEMENTS = defs.tags | {"kbd", "mark", "picture", "source", "figure", "details", "summary"}
-TITLE, ABSTRACTS = "title", ("summary", "description")
+TITLE = "title"
+ABSTRACTS = ("summary", "description")
 Kind = Literal["heading", "text", "table", "code", "html"]
 KINDS: dict[str, Kind] = {
-    "heading_open": "heading", "paragraph_open": "text", "bullet_list_open": "text", "ordered_list_open": "text",
-    "blockquote_open": "text", "table": "table", "fence": "code", "code_block": "code", "html_block": "html",
-}  # fmt: skip
+    "heading_open": "heading",
+    "paragraph_open": "text",
+    "bullet_list_open": "text",
+    "ordered_list_open": "text",
+    "blockquote_open": "text",
+    "table": "table",
+    "fence": "code",
+    "code_block": "code",
+    "html_block": "html",
+}
 MAX_BRACKETS = 400  # of a block that is rendered: links in links take quadratic time
 _TICKS = re.compile(r"`+")
 _ENTITY = re.compile(r"&#?\w{1,20};")
@@ -173,7 +181,8 @@ def document_blocks(text: str) -> list[MarkdownBlock]:
     Rules (`---`) and link definitions are left out.
     """
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-    tokens, blocks = _parser.parse(text), list[MarkdownBlock]()
+    tokens = _parser.parse(text)
+    blocks = list[MarkdownBlock]()
     for at, token in enumerate(tokens):
         if token.level == 0 and token.map is not None and token.type in KINDS:
             first, last = token.map
@@ -212,7 +221,8 @@ def _ends_table(state: StateBlock, line: int, end: int) -> bool:
 def _closed_quotation(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """The library's quotation without what stands in it: to look for blocks in it takes a pass over all its lines for
     each quotation in a quotation."""
-    level, at = state.level, len(state.tokens)
+    level = state.level
+    at = len(state.tokens)
     state.level = state.md.options.maxNesting
     try:
         is_quotation = blockquote(state, start, end, silent)

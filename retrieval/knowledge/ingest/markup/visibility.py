@@ -22,10 +22,28 @@ SMALL_PX = 1.0  # text of this size is not read
 OFF_SCREEN_PX = 500.0
 ALIKE = 0.03  # how far a colour may be from its ground, of 1
 PROPERTIES = frozenset(
-    ("display", "visibility", "opacity", "font-size", "color", "background", "background-color", "background-image",
-     "position", "left", "top", "right", "text-indent", "clip", "clip-path", "height", "width", "max-height",
-     "overflow")
-)  # fmt: skip
+    (
+        "display",
+        "visibility",
+        "opacity",
+        "font-size",
+        "color",
+        "background",
+        "background-color",
+        "background-image",
+        "position",
+        "left",
+        "top",
+        "right",
+        "text-indent",
+        "clip",
+        "clip-path",
+        "height",
+        "width",
+        "max-height",
+        "overflow",
+    )
+)
 PX = {"px": 1.0, "pt": 4 / 3, "em": 16.0, "rem": 16.0, "%": 16 / 100, "vw": 10.0, "vh": 10.0, "": 1.0}
 WHITE = RGBA(1.0, 1.0, 1.0, 1.0)
 _SIZE = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))\s*(px|pt|em|rem|%|vw|vh|)")

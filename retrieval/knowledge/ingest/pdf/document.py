@@ -479,7 +479,8 @@ def _is_apart(first: TextLine, second: TextLine, gap: float) -> bool:
 
 def _level_by_number(lines: Sequence[TextLine], at: int, width: int) -> int:
     """Of a short line with a number before its words ("3 Claims") where those beside it, as in a list, have none."""
-    line, beside = lines[at].text, [*lines[max(0, at - 1) : at], *lines[at + 1 : at + 2]]
+    line = lines[at].text
+    beside = [*lines[max(0, at - 1) : at], *lines[at + 1 : at + 2]]
     match = _NUMBERED_TITLE.match(line)
     if match is None or line.endswith(_SENTENCE_END) or width_of(line) >= FULL_LINE_SHARE * width:
         return 0

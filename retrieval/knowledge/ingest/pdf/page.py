@@ -31,7 +31,8 @@ def page_picture(path: Path, number: int, width: int) -> bytes:
             if min(points, height) <= 0:
                 raise DocumentUnreadableError(BROKEN)
             scale = min(width / points, (MAX_PIXELS / (points * height)) ** 0.5)
-            image, picture = page.render(scale=scale).to_pil(), io.BytesIO()
+            image = page.render(scale=scale).to_pil()
+            picture = io.BytesIO()
     except pypdfium2.PdfiumError as error:
         raise DocumentUnreadableError(BROKEN) from error
     image.save(picture, "PNG", compress_level=COMPRESSION)

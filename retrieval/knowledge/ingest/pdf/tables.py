@@ -223,8 +223,10 @@ class _Grid:
         down = _by_place(self.down, self.xs)
         for row, column in itertools.product(range(height), range(width)):
             place = row * width + column
-            left, right = self.xs[column], self.xs[column + 1]
-            top, bottom = self.ys[row], self.ys[row + 1]
+            left = self.xs[column]
+            right = self.xs[column + 1]
+            top = self.ys[row]
+            bottom = self.ys[row + 1]
             if column + 1 < width and not _is_closed(down[column + 1], bottom, top):
                 one, other = sorted((root(place), root(place + 1)))
                 cell_of[other] = one

@@ -307,12 +307,15 @@ def _fraction(number: Decimal, section: Section) -> str:
     whole = int(number) if has_whole else 0
     part = Fraction(number) - whole
     if fixed.isdigit() and int(fixed):
-        top, bottom = round(part * int(fixed)), int(fixed)
+        top = round(part * int(fixed))
+        bottom = int(fixed)
     else:
         near = part.limit_denominator(10 ** min(max(places, 1), 5) - 1)
-        top, bottom = near.numerator, near.denominator
+        top = near.numerator
+        bottom = near.denominator
     if has_whole and top == bottom:
-        whole, top = whole + 1, 0
+        whole = whole + 1
+        top = 0
     parts = [str(whole)] if has_whole and (whole or not top) else []
     if top or not has_whole:
         parts.append(f"{top}/{bottom}")

@@ -87,9 +87,7 @@ class _Sheet:
         """All rows equally long; one empty row between rows that are apart."""
         wide = self._fill_merged()
         shown = [number for number in sorted(self.rows) if number not in self.hidden_rows]
-        columns = sorted({
-            column for number in shown for column, text in self.rows[number].items() if text
-        })  # fmt: skip
+        columns = sorted({column for number in shown for column, text in self.rows[number].items() if text})
         if not columns:
             return
         places = [at for at in range(columns[0], columns[-1] + 1) if at not in self.hidden_columns]

@@ -28,11 +28,23 @@ OFFICE = f"{{{ODF}office:1.0}}"
 FO = f"{{{ODF}xsl-fo-compatible:1.0}}"
 # Left out: what is not shown, or says nothing of the document.
 SKIPPED = frozenset(
-    (f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{OFFICE}annotation-end", f"{TEXT}hidden-text",
-     f"{TEXT}hidden-paragraph", f"{TEXT}sequence-decls", f"{TEXT}variable-decls", f"{TEXT}user-field-decls",
-     f"{TEXT}page-number", f"{TEXT}page-count", f"{TEXT}note-citation", f"{TEXT}index-title-template",
-     f"{TEXT}table-of-content-source", f"{OFFICE}forms")
-)  # fmt: skip
+    (
+        f"{TEXT}tracked-changes",
+        f"{OFFICE}annotation",
+        f"{OFFICE}annotation-end",
+        f"{TEXT}hidden-text",
+        f"{TEXT}hidden-paragraph",
+        f"{TEXT}sequence-decls",
+        f"{TEXT}variable-decls",
+        f"{TEXT}user-field-decls",
+        f"{TEXT}page-number",
+        f"{TEXT}page-count",
+        f"{TEXT}note-citation",
+        f"{TEXT}index-title-template",
+        f"{TEXT}table-of-content-source",
+        f"{OFFICE}forms",
+    )
+)
 BULLET = "-"
 MAX_REPEATS = 50  # of a cell; sheets in a text repeat empty ones without end
 MAX_LEVEL = 6
@@ -131,7 +143,8 @@ def _levels(style: etree._Element) -> dict[int, _Level]:
         at = element.get(f"{TEXT}level") or ""
         if not at.isdigit():
             continue
-        start, shown = element.get(f"{TEXT}start-value") or "1", element.get(f"{TEXT}display-levels") or "1"
+        start = element.get(f"{TEXT}start-value") or "1"
+        shown = element.get(f"{TEXT}display-levels") or "1"
         levels[int(at)] = _Level(
             number_format=element.get(f"{STYLE}num-format") or "",
             prefix=element.get(f"{STYLE}num-prefix") or "",

@@ -18,8 +18,13 @@ from retrieval.knowledge.ingest.text import heading_level
 SIGNATURE = b"{\\rtf"
 LEVELS = 6
 HEADING = 0xE000  # private characters: HEADING + level before a heading's words, the others around a label
-LABEL_START, LABEL_END, NOTE_START, NOTE_END = "\ue010", "\ue011", "\ue012", "\ue013"
-ABOVE, BESIDE = "\ue014", "\ue015"  # in a cell that goes on with another one
+LABEL_START = "\ue010"
+LABEL_END = "\ue011"
+NOTE_START = "\ue012"
+NOTE_END = "\ue013"
+# In a cell that goes on with another one.
+ABOVE = "\ue014"
+BESIDE = "\ue015"
 CELL = "|"
 WHITE = "\\red255\\green255\\blue255"
 UNSEEN_HALF_POINTS = 4
@@ -33,9 +38,24 @@ MARKED = {
 }
 # Groups that hold no words; those of pictures are long.
 SKIPPED = frozenset(
-    ("pict", "objdata", "themedata", "datastore", "colorschememapping", "stylesheet", "listtable", "fldinst",
-     "nonshppict", "rsidtbl", "generator", "latentstyles", "annotation", "listoverridetable", "xmlnstbl")
-)  # fmt: skip
+    (
+        "pict",
+        "objdata",
+        "themedata",
+        "datastore",
+        "colorschememapping",
+        "stylesheet",
+        "listtable",
+        "fldinst",
+        "nonshppict",
+        "rsidtbl",
+        "generator",
+        "latentstyles",
+        "annotation",
+        "listoverridetable",
+        "xmlnstbl",
+    )
+)
 _BRACE = re.compile(r"[{}]|\\.", re.S)
 _TITLE = re.compile(r"\{\\title ([^{}]{1,300})\}")
 _GROUP = re.compile(r"\{\s*(?:\\\*\s*)?\\([a-z]{1,32})")
@@ -150,7 +170,8 @@ class _Shown:
 
     def _word(self, token: re.Match[str]) -> None:
         group = self._groups[-1]
-        name, is_on = token[1].lower(), token[2] != "0"
+        name = token[1].lower()
+        is_on = token[2] != "0"
         match name:
             case "v" | "deleted":
                 group.is_hidden = is_on

@@ -36,10 +36,14 @@ CORE_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-CHARTS = ("{http://schemas.openxmlformats.org/drawingml/2006/chart}chart",
-          "{http://schemas.microsoft.com/office/drawing/2014/chartex}chart")  # fmt: skip
+CHARTS = (
+    "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart",
+    "{http://schemas.microsoft.com/office/drawing/2014/chartex}chart",
+)
 DRAWINGS = ("{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds", tag("object"), tag("altChunk"))
-HEADING, ITEM, LABEL = "RagsiteHeading", "RagsiteItem", "RagsiteLabel"
+HEADING = "RagsiteHeading"
+ITEM = "RagsiteItem"
+LABEL = "RagsiteLabel"
 STYLE_MAP = {
     **{f"{HEADING}{level}": f"p.{HEADING}{level} => h{level}:fresh" for level in range(1, 7)},
     **{f"{ITEM}{level}": f"p.{ITEM}{level} => p.{ITEM}{level}:fresh" for level in range(1, MAX_LEVELS + 1)},
@@ -246,7 +250,9 @@ def _without_page_numbers(part: etree._Element) -> None:
             if state == "end":
                 for other in inside if is_number else ():
                     _remove(other)
-                inside, is_number, is_open = [], False, False
+                inside = []
+                is_number = False
+                is_open = False
 
 
 # ------------------------------------------------------------------------------------------------ paragraphs
