@@ -25,6 +25,7 @@ from ragsite.core.localized import localized
 from ragsite.core.queueing import enqueue
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime import milvus_lite
+from retrieval.engine.deps import Deps
 from retrieval.engine.ports import BoostSource, CuratedAnswers, Models, SearchRequest, SearchResult
 from retrieval.engine.prompting import PromptLibrary
 from retrieval.engine.providers.registry import ModelRegistry
@@ -35,8 +36,7 @@ from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.milvus.connection import import_client
 from retrieval.engine.search.milvus.index import BM25_B, BM25_K1, MilvusIndex
 from retrieval.engine.search.preferring import search_preferring
-from retrieval.engine.steps.retrieve import search_documents
-from retrieval.engine.steps.step import Deps
+from retrieval.engine.steps.retrieve.search import search_documents
 from retrieval.engine.text import analysis
 from retrieval.engine.text.phrases import Language
 from retrieval.engine.trace import Trace

@@ -26,9 +26,9 @@ import numpy as np
 from benchmarks.support.labelled_sets import LabelledSet
 from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
-from retrieval.engine.steps import retrieve as order
+from retrieval.engine.steps.context import order
+from retrieval.engine.steps.context.compress import compress_passages
 from retrieval.engine.steps.grounding.support import support
-from retrieval.engine.steps.retrieve import compress_passages
 from retrieval.engine.text.analysis import query_terms
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.text.sentences import sentence_spans

@@ -204,9 +204,9 @@ async def on_set(name: str, options: argparse.Namespace) -> list[tuple[str, str,
 
     from benchmarks.support.labelled_sets import LabelledSet
     from benchmarks.support.set_searcher import SetSearcher
+    from retrieval.engine.deps import Deps
     from retrieval.engine.prompting import PromptLibrary
     from retrieval.engine.providers.registry import ModelRegistry
-    from retrieval.engine.steps.step import Deps
     from retrieval.engine.values import CollectionRef, EmbeddingSpace, SearchScope
     from retrieval.engine.workflows import get_workflow
     from retrieval.evaluation.collection import MemoryChunkStore

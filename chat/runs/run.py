@@ -37,11 +37,11 @@ from ragsite.core.localized import localized
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_json, clean_text
 from retrieval.compose import get_engine
+from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelError
 from retrieval.engine.providers.registry import ChosenModel
-from retrieval.engine.steps.continuing import Begun
+from retrieval.engine.steps.answer.continuation import Begun
 from retrieval.engine.steps.grounding.claims import brackets_of
-from retrieval.engine.steps.step import Deps
 from retrieval.engine.trace import TRACER, EventSink, StepRecord, Trace
 from retrieval.engine.values import Answer, Question, Source
 from retrieval.engine.workflows import continue_answer, get_workflow

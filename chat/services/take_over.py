@@ -23,7 +23,7 @@ from ragsite.core import metrics
 from ragsite.core.database import database_call
 from ragsite.core.errors import AppError
 from retrieval.compose import get_engine
-from retrieval.engine.steps.continuing import Begun
+from retrieval.engine.steps.answer.continuation import Begun
 from retrieval.engine.values import SearchScope
 from retrieval.engine.workflows import require_writer
 

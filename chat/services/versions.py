@@ -21,7 +21,7 @@ from chat.services.ask import ask, check_limits, lock_asking, question_of, reque
 from ragsite.core.errors import ConflictError, InvalidInputError
 from ragsite.core.messages import worded
 from retrieval.compose import get_engine
-from retrieval.engine.steps.continuing import Begun
+from retrieval.engine.steps.answer.continuation import Begun
 from retrieval.engine.values import SearchScope
 from retrieval.engine.workflows import require_writer
 

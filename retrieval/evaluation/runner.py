@@ -18,16 +18,18 @@ from uuid import uuid4
 from tqdm import tqdm
 
 from ragsite.core.rag_settings import RagSettings
+from retrieval.engine.deps import Deps
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.prompting import PromptLibrary
 from retrieval.engine.providers.registry import ModelRegistry
 from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.milvus.index import BM25_B, BM25_K1, MilvusIndex, only_writer
-from retrieval.engine.steps.judge import rerank
-from retrieval.engine.steps.query import hyde, rewrite
-from retrieval.engine.steps.retrieve import breadth, dedupe, search_documents
-from retrieval.engine.steps.step import Deps
+from retrieval.engine.steps.context.dedupe import dedupe
+from retrieval.engine.steps.judge.rerank import rerank
+from retrieval.engine.steps.query.hyde import hyde
+from retrieval.engine.steps.query.rewrite import rewrite
+from retrieval.engine.steps.retrieve.search import breadth, search_documents
 from retrieval.engine.text.phrases import answer_language
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Query, Question, ScoredChunk

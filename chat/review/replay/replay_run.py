@@ -30,9 +30,9 @@ from ragsite.core.messages import Wordings, wordings_of
 from ragsite.core.text import clean_json
 from ragsite.runtime import live_settings
 from retrieval.compose import get_engine
+from retrieval.engine.deps import Deps
 from retrieval.engine.ports import Models
 from retrieval.engine.providers.registry import ChosenModel
-from retrieval.engine.steps.step import Deps
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Question
 from retrieval.engine.workflows import get_workflow

@@ -129,7 +129,7 @@ class HybridSearcher:
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """Candidates, best first, at most `top_k` (held to 1..max_top_k), or `depth`. Filters hold, however little
-        they leave: who may drop one is decided above (`retrieval.engine.steps.retrieve`).
+        they leave: who may drop one is decided above (`retrieval.engine.search.preferring`).
 
         Where the index is away, or a part of it is missing, words are searched in the database, and `degraded` says so.
         Raises InvalidQueryError; IndexUnavailableError and EmbeddingUnavailableError only if dense alone was asked for.

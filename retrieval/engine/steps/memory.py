@@ -12,9 +12,10 @@ import asyncio
 from collections.abc import Sequence
 
 from ragsite.core.errors import AppError
+from retrieval.engine.deps import Deps
 from retrieval.engine.errors import explained
 from retrieval.engine.steps.grounding.claims import claims_of
-from retrieval.engine.steps.step import Deps, step
+from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import estimate_tokens, one_line
 from retrieval.engine.trace import degrade, note, skip
 from retrieval.engine.values import Answer, Exchange, Question, RememberedFact

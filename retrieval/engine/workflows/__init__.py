@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from ragsite.core.errors import AppError, InvalidInputError, UnavailableError
 from ragsite.core.messages import worded
 from ragsite.core.rag_settings import RagSettings
+from retrieval.engine.deps import Deps
 from retrieval.engine.errors import IndexUnavailableError, ModelError
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.search.hybrid import SEARCH_TIMEOUT_S
-from retrieval.engine.steps.answer import curated_answer
-from retrieval.engine.steps.continuing import Begun, write_on
-from retrieval.engine.steps.direct import reply_without_search
+from retrieval.engine.steps.answer.continuation import Begun, write_on
+from retrieval.engine.steps.answer.curated import curated_answer
+from retrieval.engine.steps.answer.direct import reply_without_search
 from retrieval.engine.steps.grounding.second_look import second_look
 from retrieval.engine.steps.grounding.verify import verify
-from retrieval.engine.steps.judge import judging_is_on
-from retrieval.engine.steps.query import fold, prefer_what_is_named
-from retrieval.engine.steps.retrieve import breadth, search_documents
-from retrieval.engine.steps.step import Deps
+from retrieval.engine.steps.judge.scores import judging_is_on
+from retrieval.engine.steps.query.named_filters import prefer_what_is_named
+from retrieval.engine.steps.query.route import fold
+from retrieval.engine.steps.retrieve.search import breadth, search_documents
 from retrieval.engine.text.phrases import Language, answer_language
 from retrieval.engine.trace import Trace, reason_text
 from retrieval.engine.values import Answer, Query, Question, SearchFilters

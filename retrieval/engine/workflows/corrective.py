@@ -13,18 +13,18 @@
                             └─ nothing left ► no_answer ─────────────────► END
 
 `write` streams an answer, or it is one word: the passages do not answer, or the question is unclear among what they say
-(`retrieval.engine.steps.writing`). So a question whose answer the first search found takes one model round. A refusal
-in other words, of which no passage supports a sentence, has been read by then; what a second search finds stands behind
-it. `improve` looks for better words (condense, rewrite, HyDE, side by side) and searches for all of them at once; where
-the model that routes says that whole documents are to be read, they are (`retrieval.engine.workflows.documents`), and a
-greeting is replied to.
+(`retrieval.engine.steps.answer.verdict_token`). So a question whose answer the first search found takes one model
+round. A refusal in other words, of which no passage supports a sentence, has been read by then; what a second search
+finds stands behind it. `improve` looks for better words (condense, rewrite, HyDE, side by side) and searches for all of
+them at once; where the model that routes says that whole documents are to be read, they are
+(`retrieval.engine.workflows.documents`), and a greeting is replied to.
 `judge` gives a verdict in one short call; a refusal needs two, so after its yes the writing model is not offered one.
 `refine` searches by text alone, then wider, then on the web where that is configured and wanted. What the writing model
 has refused is judged with all that the better words found, in their order; of what the judge has refused no more than
 fills up SECOND_LOOK passages is shown again.
 
 With the eight criteria (`rerank.evaluator`) the passages are judged before the first writing; only good ones are
-written from, and while too few are, the web is searched in new words (`retrieval.engine.steps.correct`).
+written from, and while too few are, the web is searched in new words (`retrieval.engine.steps.judge.correct`).
 
 Only a model's word refuses or asks back.
 Simplified from Yan et al., 2024, arXiv:2401.15884.
@@ -40,26 +40,25 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
+from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelError
-from retrieval.engine.steps import judge as judging
-from retrieval.engine.steps.answer import (
-    ask_back,
-    behind,
-    is_unsupported,
-    refuse,
-    select_passages,
-    show_judged,
-    with_more,
-    with_nearest,
-    write_from,
-)
-from retrieval.engine.steps.correct import judge_and_correct
-from retrieval.engine.steps.direct import respond_directly
-from retrieval.engine.steps.judge import Assessment, rerank
-from retrieval.engine.steps.query import BetterWords, look_for_better_words, own_words
-from retrieval.engine.steps.retrieve import Stage, dedupe, may_search_web, search_again, stages
-from retrieval.engine.steps.step import Deps
-from retrieval.engine.steps.writing import WayOut
+from retrieval.engine.steps.answer.appending import behind, with_more
+from retrieval.engine.steps.answer.clarify import ask_back
+from retrieval.engine.steps.answer.direct import respond_directly
+from retrieval.engine.steps.answer.generate import select_passages
+from retrieval.engine.steps.answer.refuse import refuse
+from retrieval.engine.steps.answer.verdict_token import WayOut
+from retrieval.engine.steps.answer.write import is_unsupported, show_judged, with_nearest, write_from
+from retrieval.engine.steps.context.dedupe import dedupe
+from retrieval.engine.steps.judge.assessment import Assessment
+from retrieval.engine.steps.judge.correct import judge_and_correct
+from retrieval.engine.steps.judge.rerank import rerank
+from retrieval.engine.steps.judge.scores import judging_is_on
+from retrieval.engine.steps.judge.verdict import judge as judge_passages
+from retrieval.engine.steps.query.expansion import BetterWords, look_for_better_words
+from retrieval.engine.steps.query.queries import own_words
+from retrieval.engine.steps.retrieve.refine import Stage, search_again, stages
+from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.trace import reason_text
 from retrieval.engine.values import Answer, Query, Question, ScoredChunk, SearchFilters
@@ -252,14 +251,14 @@ async def judge(state: State, runtime: Runtime[Deps]) -> State:
         assessment, web_queries = await judge_and_correct(deps, question, passages, tried=before)
         passages = tuple(await select_passages(deps, question, assessment.candidates))
     else:
-        assessment = await judging.judge(deps, question, passages)
+        assessment = await judge_passages(deps, question, passages)
         web_queries = ()
     update: State = {"assessment": assessment, "passages": passages, "web_queries": web_queries}
     return {**update, "refused": _refused({**state, **update}) if assessment.refused else refused}
 
 
 def _by_criteria(deps: Deps, question: Question) -> bool:
-    return deps.settings.rerank.evaluator == "eight_criteria" and judging.judging_is_on(question)
+    return deps.settings.rerank.evaluator == "eight_criteria" and judging_is_on(question)
 
 
 def after_judging(

@@ -1,6 +1,6 @@
 """Whole documents: what every workflow does where a document is to be read, not six passages of several.
 
-    task and documents ── named by the request, or by the model that routes (`retrieval.engine.steps.query`)
+    task and documents ── named by the request, or by the model that routes (`retrieval.engine.steps.query.route`)
         │
         └─► read all chunks ─┬─ summarise ─► notes, where they do not fit one prompt ─► generate ─► verify
                              ├─ compare ───► compare the sentences ─► generate ─► verify, and the sentences that differ
@@ -15,20 +15,18 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from retrieval.engine.steps.answer import with_more, written_answer
+from retrieval.engine.deps import Deps
+from retrieval.engine.steps.answer.appending import with_more
+from retrieval.engine.steps.answer.generate import written_answer
+from retrieval.engine.steps.answer.streaming import AnswerWriter, Author, author_of, write_by_model
 from retrieval.engine.steps.documents.compare import Comparison, Quoted, compare, differences, listing, outline, titles
-from retrieval.engine.steps.documents.notes import find_rows, take_notes
-from retrieval.engine.steps.documents.read import (
-    Excerpt,
-    WholeDocument,
-    fit_one_prompt,
-    quoted_passages,
-    read_documents,
-    sources_of,
-)
+from retrieval.engine.steps.documents.excerpts import Excerpt
+from retrieval.engine.steps.documents.notes import take_notes
+from retrieval.engine.steps.documents.parts import fit_one_prompt, quoted_passages, sources_of
+from retrieval.engine.steps.documents.read import WholeDocument, read_documents
+from retrieval.engine.steps.documents.rows import find_rows
 from retrieval.engine.steps.grounding.verify import verify
-from retrieval.engine.steps.step import Deps, step
-from retrieval.engine.steps.writing import AnswerWriter, Author, author_of, write_by_model
+from retrieval.engine.steps.step import step
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import estimate_tokens, one_line
 from retrieval.engine.trace import degrade, note, reason_text

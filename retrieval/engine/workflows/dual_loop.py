@@ -39,29 +39,29 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from ragsite.core.messages import worded
+from retrieval.engine.deps import Deps
 from retrieval.engine.errors import IndexUnavailableError, ModelOutputError
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.providers.chat import limited, shaped
 from retrieval.engine.steps import memory
-from retrieval.engine.steps.answer import ask_back, behind, refuse, write_answer
-from retrieval.engine.steps.direct import respond_directly
+from retrieval.engine.steps.answer.appending import behind
+from retrieval.engine.steps.answer.clarify import ask_back
+from retrieval.engine.steps.answer.direct import respond_directly
+from retrieval.engine.steps.answer.refuse import refuse
+from retrieval.engine.steps.answer.verdict_token import WayOut
+from retrieval.engine.steps.answer.write import write_answer
+from retrieval.engine.steps.context.dedupe import dedupe
 from retrieval.engine.steps.grounding.second_look import second_look
-from retrieval.engine.steps.judge import (
-    MISSING_CHARS,
-    TOP_SCORE,
-    YES_SCORE,
-    Assessment,
-    Score,
-    SearchWords,
-    check_score,
-    judge,
-    judging_is_on,
-    rerank,
-)
-from retrieval.engine.steps.query import VARIANTS, QueryText, distinct, distinct_queries, own_words, rewrite_to_concepts
-from retrieval.engine.steps.retrieve import breadth, dedupe, may_search_web, search_documents, web_search
-from retrieval.engine.steps.step import Deps, step, try_call
-from retrieval.engine.steps.writing import WayOut
+from retrieval.engine.steps.judge.assessment import Assessment
+from retrieval.engine.steps.judge.rerank import rerank
+from retrieval.engine.steps.judge.scores import TOP_SCORE, YES_SCORE, Score, check_score, judging_is_on
+from retrieval.engine.steps.judge.sufficiency import MISSING_CHARS, SearchWords
+from retrieval.engine.steps.judge.verdict import judge
+from retrieval.engine.steps.query.queries import VARIANTS, QueryText, distinct, distinct_queries, own_words
+from retrieval.engine.steps.query.rewrite import rewrite_to_concepts
+from retrieval.engine.steps.retrieve.search import breadth, search_documents
+from retrieval.engine.steps.retrieve.web import may_search_web, web_search
+from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.engine.trace import HeldBackTrace, note, reason_text, skip

@@ -31,14 +31,22 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
+from retrieval.engine.deps import Deps
 from retrieval.engine.ports import SearchRequest
-from retrieval.engine.steps.answer import is_unsupported, refuse, select_passages, with_nearest, write_from
-from retrieval.engine.steps.judge import Assessment, evaluate, rerank
-from retrieval.engine.steps.query import own_words, rewrite_to_concepts, rewriting_is_on
-from retrieval.engine.steps.retrieve import breadth, dedupe, may_search_web, search_documents
-from retrieval.engine.steps.retrieve import web_search as search_web
-from retrieval.engine.steps.step import Deps, step
-from retrieval.engine.steps.writing import WayOut
+from retrieval.engine.steps.answer.generate import select_passages
+from retrieval.engine.steps.answer.refuse import refuse
+from retrieval.engine.steps.answer.verdict_token import WayOut
+from retrieval.engine.steps.answer.write import is_unsupported, with_nearest, write_from
+from retrieval.engine.steps.context.dedupe import dedupe
+from retrieval.engine.steps.judge.assessment import Assessment
+from retrieval.engine.steps.judge.rerank import rerank
+from retrieval.engine.steps.judge.sufficiency import evaluate
+from retrieval.engine.steps.query.queries import own_words
+from retrieval.engine.steps.query.rewrite import rewrite_to_concepts, rewriting_is_on
+from retrieval.engine.steps.retrieve.search import breadth, search_documents
+from retrieval.engine.steps.retrieve.web import may_search_web
+from retrieval.engine.steps.retrieve.web import web_search as search_web
+from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note, reason_text
 from retrieval.engine.values import Query, Question, ScoredChunk

@@ -33,17 +33,22 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from ragsite.core.messages import worded
+from retrieval.engine.deps import Deps
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.providers.chat import limited
-from retrieval.engine.steps import judge as grading
-from retrieval.engine.steps import query
-from retrieval.engine.steps.answer import refuse, write_answer
-from retrieval.engine.steps.judge import DocumentGrade, Graded, grade_key
-from retrieval.engine.steps.query import NONE, QueryText, new_query, no_queries
-from retrieval.engine.steps.retrieve import breadth, dedupe, may_search_web, search_documents
-from retrieval.engine.steps.retrieve import web_search as search_web
-from retrieval.engine.steps.step import Deps, step
-from retrieval.engine.steps.writing import WayOut
+from retrieval.engine.steps.answer.refuse import refuse
+from retrieval.engine.steps.answer.verdict_token import WayOut
+from retrieval.engine.steps.answer.write import write_answer
+from retrieval.engine.steps.context.dedupe import dedupe
+from retrieval.engine.steps.judge.grades import DocumentGrade, Graded, grade_key
+from retrieval.engine.steps.judge.grades import grade as grade_documents
+from retrieval.engine.steps.judge.rerank import rerank, reranking_is_on
+from retrieval.engine.steps.query.condense import condense as condense_question
+from retrieval.engine.steps.query.queries import NONE, QueryText, new_query, no_queries, own_words
+from retrieval.engine.steps.retrieve.search import breadth, search_documents
+from retrieval.engine.steps.retrieve.web import may_search_web
+from retrieval.engine.steps.retrieve.web import web_search as search_web
+from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import label, one_line
 from retrieval.engine.trace import note, reason_text
 from retrieval.engine.values import Query, Question, ScoredChunk
@@ -100,7 +105,7 @@ def limits_of(deps: Deps, question: Question) -> Limits:
 async def condense(state: State, runtime: Runtime[Deps]) -> State:
     question = state["question"]
     if has_documents(question):
-        question = await query.condense(runtime.context, question)
+        question = await condense_question(runtime.context, question)
     return {"question": question, "tried": (question.standalone,)}
 
 
@@ -117,8 +122,8 @@ async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
     question = state["question"]
     rewrites = len(state["tried"]) - 1
     limits = limits_of(deps, question)
-    queries = (Query(state["tried"][-1], kind="rewrite"),) if rewrites else query.own_words(question)
-    reranks = grading.reranking_is_on(deps, question)
+    queries = (Query(state["tried"][-1], kind="rewrite"),) if rewrites else own_words(question)
+    reranks = reranking_is_on(deps, question)
     request = SearchRequest(
         queries=queries,
         scope=question.scope,
@@ -130,7 +135,7 @@ async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
     if left_out := len(found.candidates) - len(near):
         async with deps.trace.step("order") as entry:
             entry.note("too_far", left_out=left_out, least=limits.min_similarity)
-    ranked = await grading.rerank(deps, question, await dedupe(deps, near))
+    ranked = await rerank(deps, question, await dedupe(deps, near))
     return {"candidates": ranked[: limits.top_k]}
 
 
@@ -157,7 +162,7 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
 async def grade(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     question = state["question"]
-    graded = await grading.grade(deps, question, state["candidates"], known=state.get("grades", {}))
+    graded = await grade_documents(deps, question, state["candidates"], known=state.get("grades", {}))
     documents = with_graded(state.get("documents", ()), graded)
     weighed: State = {"graded": graded, "grades": graded.grades, "documents": documents}
     return {**weighed, "verdict": await decide(deps, {**state, **weighed})}

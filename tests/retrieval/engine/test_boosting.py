@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ragsite.core.errors import UnavailableError
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.search.boosting import put_boosts, rank_with_boosts
-from retrieval.engine.steps.retrieve import search_documents
+from retrieval.engine.steps.retrieve.search import search_documents
 from retrieval.engine.values import Boost, Boosts, Query, ScoredChunk, Scores, SearchScope, StoredChunk, TailHit
 from tests.retrieval.engine.steps.fakes import HANDBOOK, SCOPE, chunk, make_tools, scored
 

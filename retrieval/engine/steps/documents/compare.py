@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from retrieval.engine.steps.documents.read import MOST_SOURCES, Excerpt, WholeDocument, label_of
+from retrieval.engine.steps.documents.excerpts import Excerpt, label_of
+from retrieval.engine.steps.documents.parts import MOST_SOURCES
+from retrieval.engine.steps.documents.read import WholeDocument
 from retrieval.engine.text.analysis import analyze
 from retrieval.engine.text.phrases import Language, in_script_of, phrase
 from retrieval.engine.text.quoting import one_line

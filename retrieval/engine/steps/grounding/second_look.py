@@ -15,10 +15,11 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from ragsite.core.messages import worded
+from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.providers.chat import exactly
-from retrieval.engine.steps.judge import RetrievalJudgement
-from retrieval.engine.steps.step import Deps, step, try_call
+from retrieval.engine.steps.judge.verdict import RetrievalJudgement
+from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.markers import without_citations
 from retrieval.engine.text.quoting import one_line, quote_source
 from retrieval.engine.trace import note, skip

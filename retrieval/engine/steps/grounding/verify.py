@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ragsite.core.messages import worded
+from retrieval.engine.deps import Deps
 from retrieval.engine.steps.grounding.claims import Claim, brackets_of, claims_of
 from retrieval.engine.steps.grounding.support import support
-from retrieval.engine.steps.step import Deps, step
+from retrieval.engine.steps.step import step
 from retrieval.engine.trace import note, skip
 from retrieval.engine.values import Answer, GroundedSentence, SentenceEvidence
 

@@ -11,14 +11,18 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from retrieval.engine.steps.answer import refuse, with_another, write_answer, write_from_more
+from retrieval.engine.deps import Deps
+from retrieval.engine.steps.answer.refuse import refuse
+from retrieval.engine.steps.answer.second_answer import with_another, write_from_more
+from retrieval.engine.steps.answer.verdict_token import WayOut
+from retrieval.engine.steps.answer.write import write_answer
+from retrieval.engine.steps.context.dedupe import dedupe
 from retrieval.engine.steps.grounding.second_look import second_look
-from retrieval.engine.steps.judge import judging_is_on, rerank
+from retrieval.engine.steps.judge.rerank import rerank
+from retrieval.engine.steps.judge.scores import judging_is_on
 from retrieval.engine.steps.memory import consolidate_memory, quote_memories, recall_memory
-from retrieval.engine.steps.query import condense
-from retrieval.engine.steps.retrieve import dedupe, may_search_web
-from retrieval.engine.steps.step import Deps
-from retrieval.engine.steps.writing import WayOut
+from retrieval.engine.steps.query.condense import condense
+from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.values import Answer, Question
 from retrieval.engine.workflows import Asking, Workflow, has_documents
 from retrieval.engine.workflows.planned.plan import Plan, Task, make_plan, noted_plan

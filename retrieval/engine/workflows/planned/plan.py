@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel
 
+from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.providers.chat import limited, shaped
-from retrieval.engine.steps.step import Deps, step
+from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import one_line, quote_history
 from retrieval.engine.trace import StepRecord, running_entry
 from retrieval.engine.values import Question

@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.providers.chat import exactly
-from retrieval.engine.steps.judge import (
+from retrieval.engine.steps.judge.scores import (
     TOP_SCORE,
     YES_SCORE,
     Score,
@@ -24,7 +25,7 @@ from retrieval.engine.steps.judge import (
     rank,
     scores_by_chunk,
 )
-from retrieval.engine.steps.step import Deps, step
+from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note
 from retrieval.engine.values import Question, ScoredChunk

@@ -9,16 +9,22 @@ from graphlib import TopologicalSorter
 from typing import Literal
 
 from ragsite.core.errors import AppError
+from retrieval.engine.deps import Deps
 from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.search.fusion import best_first, rrf_scores
-from retrieval.engine.steps import query
-from retrieval.engine.steps import retrieve as retrieval
-from retrieval.engine.steps.judge import rerank, score_by_criteria
-from retrieval.engine.steps.passages import best_statements
-from retrieval.engine.steps.query import QUERY_CHARS, ClearQuery, own_words
-from retrieval.engine.steps.retrieve import breadth, dedupe, search_documents
-from retrieval.engine.steps.step import Deps, step
+from retrieval.engine.steps.answer.quote import best_statements
+from retrieval.engine.steps.context.dedupe import dedupe
+from retrieval.engine.steps.judge.criteria import score_by_criteria
+from retrieval.engine.steps.judge.rerank import rerank
+from retrieval.engine.steps.query.decompose import decompose as decompose_question
+from retrieval.engine.steps.query.hyde import hyde as imagine_passage
+from retrieval.engine.steps.query.queries import QUERY_CHARS, ClearQuery, own_words
+from retrieval.engine.steps.query.rewrite import rewrite as rewrite_question
+from retrieval.engine.steps.query.step_back import step_back as step_back_from
+from retrieval.engine.steps.retrieve.search import breadth, search_documents
+from retrieval.engine.steps.retrieve.web import web_search
+from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note, path_text, reason_text
 from retrieval.engine.values import Query, Question, ScoredChunk
@@ -129,15 +135,15 @@ def _found(before: Findings) -> tuple[ScoredChunk, ...]:
 
 
 async def rewrite(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
-    return Finding(queries=await query.rewrite(deps, _about(question, task)))
+    return Finding(queries=await rewrite_question(deps, _about(question, task)))
 
 
 async def step_back(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
-    return Finding(queries=await query.step_back(deps, _about(question, task)))
+    return Finding(queries=await step_back_from(deps, _about(question, task)))
 
 
 async def hyde(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
-    return Finding(queries=await query.hyde(deps, _about(question, task)))
+    return Finding(queries=await imagine_passage(deps, _about(question, task)))
 
 
 async def search(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
@@ -180,7 +186,7 @@ async def search_parts(deps: Deps, question: Question, task: Task, before: Findi
     """Each part of the question by itself, side by side; what they find is pooled, said once each, and reranked. The
     question itself where it has no parts."""
     about = _about(question, task)
-    parts = await query.decompose(deps, about) or (Query(about.standalone),)
+    parts = await decompose_question(deps, about) or (Query(about.standalone),)
     requests = [
         SearchRequest(
             queries=(part,),
@@ -197,7 +203,7 @@ async def search_parts(deps: Deps, question: Question, task: Task, before: Findi
 
 async def search_web(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
     words = task.input or question.standalone
-    return Finding(candidates=(await retrieval.web_search(deps, question, words=words)).candidates)
+    return Finding(candidates=(await web_search(deps, question, words=words)).candidates)
 
 
 async def rerank_found(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragsite.core.rag_settings import RagSettings
+from retrieval.engine.deps import Deps
 from retrieval.engine.ports import Models, SearchRequest, SearchResult, WebResult
 from retrieval.engine.prompting import PromptLibrary
 from retrieval.engine.providers.registry import ModelRegistry
-from retrieval.engine.steps.step import Deps
 from retrieval.engine.text.analysis import analyze
 from retrieval.engine.trace import StepRecord, Trace
 from retrieval.engine.values import (

@@ -10,7 +10,7 @@ from django.conf import settings
 
 import retrieval.engine
 from retrieval.engine.errors import WebSearchError
-from retrieval.engine.steps.retrieve import web_search
+from retrieval.engine.steps.retrieve.web import web_search
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import AnswerOptions
 from tests.retrieval.engine.steps.fakes import MemoryWeb, ask, make_tools

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
+from retrieval.engine.deps import Deadline, Deps
 from retrieval.engine.errors import IndexUnavailableError, ModelOutputError
-from retrieval.engine.steps.step import Deadline, Deps, step
+from retrieval.engine.steps.step import step
 from retrieval.engine.trace import Trace, note, skip
 from tests.retrieval.engine.steps.fakes import make_tools
 

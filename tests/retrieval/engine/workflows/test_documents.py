@@ -173,7 +173,7 @@ async def test_a_long_document_is_read_in_parts_that_fit(online) -> None:
 
 async def test_what_was_not_read_is_told(online, rag_settings, monkeypatch) -> None:
     rag_settings(ollama={"num_ctx": 3000})
-    monkeypatch.setattr("retrieval.engine.steps.documents.read.MOST_PARTS", 2)
+    monkeypatch.setattr("retrieval.engine.steps.documents.parts.MOST_PARTS", 2)
     online.reply(structured=False, text="Form F-1 costs EUR 101.")
     result, _, _ = await summary_of_long_document()
     assert "Only the first " in result.text and result.text.endswith(" of 40 sections were read.")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from retrieval.engine.deps import Deadline
 from retrieval.engine.steps.grounding.second_look import MOST_PASSAGES, second_look
 from retrieval.engine.steps.grounding.verify import verify
-from retrieval.engine.steps.step import Deadline
 from retrieval.engine.values import Answer, Scores, Source
 from tests.retrieval.engine.steps.fakes import chunk, make_tools
 from tests.retrieval.engine.workflows.runs import judgement

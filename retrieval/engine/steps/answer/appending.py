@@ -1,0 +1,40 @@
+"""What is said behind, or before, an answer that its reader has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from retrieval.engine.deps import Deps
+from retrieval.engine.steps.answer.quote import Shown
+from retrieval.engine.steps.answer.sources import marked_cited
+from retrieval.engine.steps.grounding.claims import brackets_of
+from retrieval.engine.text.phrases import in_script
+from retrieval.engine.values import Answer
+
+
+def behind(text: str, answer: Answer) -> Answer:
+    """The answer of somebody who has read this text before it."""
+    moved = tuple(replace(one, start=one.start + len(text), end=one.end + len(text)) for one in answer.grounding)
+    return replace(answer, text=text + answer.text, grounding=moved)
+
+
+async def with_more(deps: Deps, answer: Answer, text: str) -> Answer:
+    """The answer with more said behind it, whose markers are of its sources."""
+    text = in_script(text if answer.text else text.lstrip(), deps.language)
+    if text:
+        await deps.trace.emit_chunk(text)
+    text = answer.text + text
+    return replace(answer, text=text, sources=marked_cited(answer.sources, brackets_of(answer.sources).cited(text)))
+
+
+async def with_passages(deps: Deps, answer: Answer, lead: str, shown: Shown) -> Answer:
+    """The answer with passages behind it, which it cites."""
+    lead = lead if answer.text else lead.lstrip()
+    before = len(answer.text) + len(lead)
+    moved = (replace(one, start=one.start + before, end=one.end + before) for one in shown.grounding)
+    told = await with_more(deps, answer, lead + shown.text)
+    return replace(
+        told,
+        sources=marked_cited(answer.sources, brackets_of(answer.sources).cited(answer.text) | shown.markers),
+        grounding=(*answer.grounding, *moved),
+    )

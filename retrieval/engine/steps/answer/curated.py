@@ -1,0 +1,61 @@
+"""Answers that people have checked beforehand."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from ragsite.core.errors import UnavailableError
+from ragsite.core.messages import worded
+from retrieval.engine.deps import Deps
+from retrieval.engine.steps.answer.appending import with_more
+from retrieval.engine.steps.grounding.claims import claims_of
+from retrieval.engine.steps.grounding.verify import check_by_words
+from retrieval.engine.text.markers import cited_markers
+from retrieval.engine.trace import degrade, note
+from retrieval.engine.values import Answer, CuratedAnswer, GroundedSentence, Question, Scores, Source
+
+CHECKED_SCORE = 0.45  # from which the words of a checked answer's sentence are taken to stand in its passage
+CHECKED_TIMEOUT_S = 1.0  # for a look into memory, and one into the database where something fits
+
+
+async def curated_answer(deps: Deps, question: Question) -> Answer | None:
+    """The answer, streamed as one piece; None where none fits. A reply to a question that was asked back is no question
+    of its own, filters and attached files ask for other documents than those that were chosen, and who has an answer
+    written anew wants another one."""
+    asks_otherwise = question.again or question.filters or any(ref.attached for ref in question.scope.collections)
+    if deps.curated is None or asks_otherwise or question.open_clarification:
+        return None
+    try:
+        async with asyncio.timeout(CHECKED_TIMEOUT_S):
+            found = await deps.curated.find(question.standalone, question.scope)
+    except (UnavailableError, TimeoutError) as error:
+        async with deps.trace.step("route"):
+            degrade(getattr(error, "message", "") or "checked_answers_late")
+        return None
+    return await _give(deps, question, found) if found else None
+
+
+async def _give(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
+    checked = found.checked
+    cited = cited_markers(found.text)
+    async with deps.trace.step("route"):
+        note("checked_answer_fits", curated=checked.as_dict(), question=found.question)
+    sources = tuple(
+        Source(marker=marker, chunk=chunk, scores=Scores(), cited=marker in cited)
+        for marker, chunk in enumerate(found.passages, start=1)
+    )
+    async with deps.trace.step("generate"):
+        note("checked_beforehand", by=checked.by, on=checked.on, model="", cited=sorted(cited), partial=False)
+        await deps.trace.choose_sources(sources)
+        reason = worded("checked by {by} on {on}", by=checked.by, on=checked.on)
+        answer = Answer(decision="ANSWER", text="", sources=sources, curated=checked, reason=reason)
+        answer = await with_more(deps, answer, found.text)
+    return replace(answer, grounding=await asyncio.to_thread(_evidence, answer, question.text))
+
+
+def _evidence(answer: Answer, question: str) -> tuple[GroundedSentence, ...]:
+    """Where its sentences rest. None of them is doubted for its words: people have judged it."""
+    checked = check_by_words(answer, claims_of(answer.text), question, supported_score=CHECKED_SCORE)
+    by_people = worded("checked by a person")
+    return tuple(one if one.supported else replace(one, supported=None, reason=by_people) for one in checked)

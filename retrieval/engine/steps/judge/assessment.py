@@ -1,0 +1,78 @@
+"""The assessment of what was found: a verdict, and what it rests on. Only a model's word refuses or asks back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from retrieval.engine.deps import Deps
+from retrieval.engine.providers.chat import limited
+from retrieval.engine.text.quoting import one_line
+from retrieval.engine.trace import note, path_text
+from retrieval.engine.values import Question, ScoredChunk
+
+ASKS_CHARS = 200
+ClarifyingQuestion = Annotated[str, limited(maxLength=ASKS_CHARS)]  # in the question's language
+JudgedAs = Literal["answer", "no_answer", "ask_back"]
+Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
+AssessmentCode = Literal[
+    "nothing_found", "not_judged", "judged_no", "judged_unclear", "judged_yes", "enough_good", "too_few_good"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """What was found, and what is said of it. `candidates`: the passages, in the order in which they were judged.
+
+    verdict: ANSWER, NO_ANSWER and CLARIFY are a model's word; REFINE: no model has said anything. `named`: the passages
+    that it says to answer; of CLARIFY, one for each thing that the question may be about. `missing`: search words.
+    asks: of CLARIFY, the model's own question back; empty where it gave none.
+    """
+
+    verdict: Verdict
+    candidates: tuple[ScoredChunk, ...] = ()
+    reason: str = ""
+    missing: str = ""
+    named: tuple[ScoredChunk, ...] = ()
+    asks: str = ""
+
+    @property
+    def refused(self) -> bool:
+        """A model has looked and said that the passages do not answer."""
+        return self.verdict == "NO_ANSWER"
+
+
+def not_judged(deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any) -> Assessment:
+    """No model's word: nothing is refused."""
+    return assessed("not_judged" if passages else "nothing_found", "REFINE", passages)
+
+
+def assessed(
+    code: AssessmentCode,
+    verdict: Verdict,
+    passages: Sequence[ScoredChunk],
+    *,
+    named: tuple[ScoredChunk, ...] = (),
+    missing: str = "",
+    asks: str = "",
+    **detail: Any,
+) -> Assessment:
+    """An assessment, and its entry in the decision path."""
+    note(
+        code,
+        verdict=verdict,
+        by_model=verdict != "REFINE",
+        named=[passage.chunk_id for passage in named],
+        missing=missing,
+        **detail,
+    )
+    reason = path_text(code, detail)
+    return Assessment(
+        verdict=verdict,
+        candidates=tuple(passages),
+        reason=reason,
+        missing=missing,
+        named=named,
+        asks=one_line(asks)[:ASKS_CHARS],
+    )

@@ -1,0 +1,70 @@
+"""Retrieve: every query variant in one search; users' ratings then lift or lower what was found."""
+
+from __future__ import annotations
+
+from ragsite.core.messages import joined
+from ragsite.core.rag_settings import RagSettings
+from retrieval.engine.deps import Deps
+from retrieval.engine.ports import SearchRequest, SearchResult
+from retrieval.engine.search.preferring import search_preferring
+from retrieval.engine.steps.retrieve.boost import boost
+from retrieval.engine.steps.step import step
+from retrieval.engine.trace import degrade, note
+from retrieval.engine.values import Question
+
+
+def breadth(question: Question, settings: RagSettings, *, default: int = 0) -> int:
+    """How many candidates are searched for: as many as are asked for, or judged. default: of what a request asks for,
+    in place of the passages of an answer."""
+    top_k = question.options.top_k or default or settings.corrective.context_passages
+    return min(max(top_k, settings.rerank.max_candidates), settings.search.max_top_k)
+
+
+async def search_documents(deps: Deps, request: SearchRequest, *, purpose: str = "") -> SearchResult:
+    """Steps: retrieve, boost. purpose: what is searched for, a code of the path's texts or a name.
+
+    `notes["boosts"]` says of each boosted candidate by how much and why. Where ratings could not be used, the reason
+    stands in `degraded`. Raises IndexUnavailableError: "could not look" is never the same as "found nothing".
+    """
+    result = await retrieve(deps, request, purpose=purpose)
+    return await boost(deps, deps.boosts, request, result) if deps.boosts and result.candidates else result
+
+
+@step("retrieve")
+async def retrieve(deps: Deps, request: SearchRequest, *, purpose: str = "") -> SearchResult:
+    """One search, and a second one beside it where filters prefer. Raises as `HybridSearcher.search`."""
+    result = await search_preferring(deps.searcher, request)
+    preferred = request.filters.preferred.as_dict()
+    note(
+        _retrieved_code(result, purpose, preferring=bool(preferred)),
+        purpose=purpose or "all_words",
+        preferred=preferred,
+        values=[value for values in preferred.values() for value in values],
+        lifted=result.notes.get("preferred", 0),
+        queries=[{"kind": query.kind, "text": query.text} for query in request.queries],
+        filters=request.filters.as_dict(),
+        relaxed=list(result.relaxed),
+        timings_ms={name: round(ms, 1) for name, ms in result.timings_ms.items()},
+        notes=dict(result.notes),
+        candidates=[
+            {"chunk_id": hit.chunk_id, "ranks": dict(hit.ranks), "scores": hit.scores.as_dict()}
+            for hit in result.candidates
+        ],
+        found=len(result.candidates),
+        searched=len(request.queries),
+        documents=len(request.filters.documents) or request.scope.documents,
+    )
+    if result.degraded:
+        degrade(joined("; ", result.degraded))
+    await deps.trace.announce("search", " | ".join(query.text for query in request.queries))
+    return result
+
+
+def _retrieved_code(result: SearchResult, purpose: str, *, preferring: bool) -> str:
+    again = "cached_s" in result.notes
+    if preferring:
+        code = "retrieved_again" if again else "retrieved"
+        return f"{code}_preferring" if result.notes.get("preferred") else f"{code}_relaxed"
+    if again:
+        return "retrieved_again"
+    return "retrieved_for" if purpose else "retrieved"
