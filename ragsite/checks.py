@@ -77,8 +77,11 @@ def _uploads(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
         yield Finding(
             code="uploads_not_shared",
             level="error",
-            sentence=_("Not all processes see the same folder of uploaded files."),
-            to_do=_("Mount the same folder `uploads` everywhere: else documents fail because their file is gone."),
+            sentence=_("Not all processes keep uploaded files in the same place."),
+            to_do=_(
+                "Set RAGSITE_UPLOADS to the same bucket for all of them, or mount the same folder `uploads` everywhere:"
+                " else documents fail because their file is gone."
+            ),
         )
 
 

@@ -22,7 +22,7 @@ from ragsite.core.rag_settings import GROUPS, RagSettings
 from ragsite.core.redis_connection import lasting_connection
 from ragsite.core.runtime_settings import constance_settings
 from ragsite.core.settings_group import SettingsError, refuse_unknown
-from ragsite.core.site_settings import SiteSettings, email_settings
+from ragsite.core.site_settings import SiteSettings, email_settings, uploads_storage
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
@@ -205,7 +205,7 @@ SERVESTATIC_USE_FINDERS = True  # what was not collected
 SERVESTATIC_MAX_AGE = 365 * 24 * 3600
 SERVESTATIC_MINIFY = True
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": uploads_storage(SITE),
     "staticfiles": {"BACKEND": "servestatic.storage.CompressedStaticFilesStorage"},
 }
 MEDIA_ROOT = DATA_DIR / "uploads"

@@ -13,10 +13,12 @@ from celery import current_task, shared_task
 from celery.signals import worker_ready
 from django.conf import settings
 from django.core.cache import cache
+from django.core.files.storage import default_storage
 from django.db import close_old_connections
 
 from ragsite.core.leases import lock_is_held
 from ragsite.core.queueing import BROKER_AWAY, enqueue
+from ragsite.core.uploads import UploadsAwayError
 from retrieval.compose import close_engine, get_engine
 from retrieval.engine.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.engine.values import EmbeddingSpace
@@ -63,6 +65,12 @@ def document_unindex(document_id: str, model: str, dim: int) -> None:
 @shared_task(**RETRY)
 def collection_unindex(collection_id: str, model: str, dim: int) -> None:
     _run(lambda: get_engine().index.delete_collection(EmbeddingSpace(model, dim), collection_id))
+
+
+@shared_task(autoretry_for=(UploadsAwayError,), max_retries=30, retry_backoff=2, retry_backoff_max=3600)
+def file_delete(name: str) -> None:
+    """The file of a document that is deleted: the store was away."""
+    default_storage.delete(name)
 
 
 @shared_task(**RETRY)

@@ -26,7 +26,7 @@ from django.utils import translation
 
 hypothesis.settings.register_profile("site", deadline=None)  # a busy machine is no fault of what is tested
 hypothesis.settings.load_profile("site")
-pytest_plugins = ["tests.milvus", "tests.ollama_server", "tests.search_engine"]
+pytest_plugins = ["tests.milvus", "tests.object_store", "tests.ollama_server", "tests.search_engine"]
 
 BROWSER = "tests/browser"
 # What takes longest goes first, so that no worker is left alone with it in the end. One site serves all browser tests.

@@ -22,6 +22,7 @@ from ragsite.core.site_settings import SiteSettings
 ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "deploy" / "chart"
 EXAMPLES = sorted(path.name for path in CHART.glob("values-*.yaml"))
+CLUSTER = "values-milvus-operator-cnpg.yaml"
 OPEN = {"settings", "annotations", "labels", "podAnnotations", "nodeSelector"}  # maps whose keys are the user's
 GROUPS_OF_SETTINGS = (SiteSettings, *GROUPS.values())
 HELM_PYTHON = os.environ.get("RAGSITE_TEST_HELM_PYTHON", "")
@@ -193,6 +194,20 @@ def test_every_container_is_bounded_and_writes_only_to_its_volumes(name: str) ->
         assert {mount["mountPath"] for mount in container["volumeMounts"]} >= {"/data", "/tmp"}
         assert {"cpu", "memory"} <= set(container["resources"]["requests"])
         assert "memory" in container["resources"]["limits"]
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("name", "claims"), [("values-small.yaml", {"web", "ingest", "sources", "beat"}), (CLUSTER, set())]
+)
+def test_a_site_whose_uploads_lie_in_a_bucket_has_no_volume_for_them(name: str, claims: set[str]) -> None:
+    mounting = {
+        kind
+        for kind, pod in _pods(name).items()
+        if any("persistentVolumeClaim" in volume for volume in pod["template"]["spec"]["volumes"])
+    }
+    assert mounting == claims
+    assert any(made["kind"] == "PersistentVolumeClaim" for made in _manifests(name)) == bool(claims)
 
 
 @needs_helm

@@ -41,6 +41,7 @@ NAMES: dict[str, Promise] = {
     "ollama": gettext_lazy("Model server"),
     "broker": gettext_lazy("Task queue"),
     "storage": gettext_lazy("Disk"),
+    "uploads": gettext_lazy("Uploaded files"),
     "channel_layer": gettext_lazy("Live updates"),
     "worker": gettext_lazy("Worker"),
     "schedule": gettext_lazy("Schedule"),
@@ -78,6 +79,10 @@ ADVICE: dict[tuple[str, str], Promise] = {
         "Until then, no document is read and no e-mail is sent."
     ),
     ("storage", "down"): gettext_lazy("Free some space or enlarge the disk. Until then, nothing can be uploaded."),
+    ("uploads", "down"): gettext_lazy(
+        "Check the bucket that RAGSITE_UPLOADS names, its address and its key. Until then, documents can neither be "
+        "uploaded nor read nor opened; questions are answered."
+    ),
     ("channel_layer", "down"): gettext_lazy(
         "Check Redis and REDIS_URL. Until then, answers do not appear while they are written."
     ),

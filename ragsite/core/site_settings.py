@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, IPvAnyNetwork, StringConstraints, field_validator
 
-from ragsite.core.settings_group import Address, Group
+from ragsite.core.settings_group import Address, Group, SettingsError
 
 
 def _split(names: Any) -> Any:
@@ -72,6 +73,24 @@ def email_settings(url: str) -> dict[str, Any]:
     }
 
 
+def uploads_storage(site: SiteSettings) -> dict[str, Any]:
+    """Django's storage of uploaded files, as `STORAGES` has it. Raises SettingsError where a package is missing."""
+    if not site.uploads:
+        return {"BACKEND": "django.core.files.storage.FileSystemStorage"}
+    if find_spec("storages") is None or find_spec("boto3") is None:
+        raise SettingsError("RAGSITE_UPLOADS: a bucket takes packages of its own: pip install -e '.[s3]'")
+    place = urlsplit(site.uploads)
+    options = {
+        "bucket_name": place.netloc,
+        "location": place.path.strip("/"),
+        "endpoint_url": site.uploads_endpoint or None,
+        "region_name": site.uploads_region or None,
+        "access_key": site.uploads_key_id or None,
+        "secret_key": site.uploads_key or None,
+    }
+    return {"BACKEND": "ragsite.core.s3_uploads.S3Uploads", "OPTIONS": options}
+
+
 # Django compares whole origins: one without its scheme would never be met, and say nothing.
 Origin = Annotated[str, Field(pattern=r"^https?://[^/\s?#@]+$")]
 
@@ -117,6 +136,17 @@ class SiteSettings(Group):
     secret_key: str = Field("", repr=False)
     """Signs cookies and encrypts stored credentials; several machines need the same. Empty: made once and kept in the
     data folder."""
+    uploads: str = Field("", pattern=r"^(s3://[a-z0-9][a-z0-9.-]+[a-z0-9](/[^\s?#]*)?)?$")
+    """Where uploaded files lie: `s3://bucket/prefix`, for S3 or a store that speaks its protocol (with the packages of
+    `pip install -e '.[s3]'`); empty: the folder `uploads` of the data folder."""
+    uploads_endpoint: Address = Field("", repr=False, validation_alias="AWS_ENDPOINT_URL_S3")
+    """With a bucket: the store's address, such as http://minio:9000; empty: Amazon's."""
+    uploads_region: str = Field("", validation_alias="AWS_DEFAULT_REGION")
+    """With a bucket: its region, where the store asks for one."""
+    uploads_key_id: str = Field("", repr=False, validation_alias="AWS_ACCESS_KEY_ID")
+    """With a bucket: the key to it; empty: as boto3 finds it (the machine's role, a profile)."""
+    uploads_key: str = Field("", repr=False, validation_alias="AWS_SECRET_ACCESS_KEY")
+    """The key's secret part."""
     database_url: str = Field("", repr=False, validation_alias="DATABASE_URL")
     """`postgresql://user:password@host/name`; empty: SQLite in the data folder."""
     database_connections: Annotated[int, Field(ge=2, le=1000)] = 10

@@ -16,6 +16,7 @@ import redis.asyncio
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
 from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -114,6 +115,7 @@ async def dependency_states() -> dict[str, dict[str, Any]]:
         "ollama": _ollama,
         "broker": _broker,
         "storage": _storage,
+        **({"uploads": _uploads} if settings.SITE.uploads else {}),
         "channel_layer": _channel_layer,
     }
     states = await asyncio.gather(*(_state(name, check) for name, check in checks.items()))
@@ -181,6 +183,11 @@ async def _storage() -> None:
     free_mib = await asyncio.to_thread(storage.free_mib)
     if free_mib < storage.MIN_FREE_MIB:
         raise NotReadyError(worded("the disk is full: {mib} MiB are left", mib=round(free_mib)))
+
+
+async def _uploads() -> None:
+    """Whether the bucket answers; which name is asked for does not matter."""
+    await asyncio.to_thread(default_storage.exists, "ragsite")
 
 
 async def _channel_layer() -> None:

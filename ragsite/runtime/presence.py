@@ -59,7 +59,7 @@ def facts() -> dict[str, Any]:
         "milvus_lite": not settings.RAG.milvus.uri,
         "key": hmac.new(settings.SECRET_KEY.encode(), b"ragsite process", hashlib.sha256).hexdigest()[:16],
         "prompts": _prompts(Path(settings.RAG.prompts_dir)),
-        "uploads": _uploads_mark(Path(settings.MEDIA_ROOT)),
+        "uploads": _bucket_mark() if settings.SITE.uploads else _folder_mark(Path(settings.MEDIA_ROOT)),
     }
 
 
@@ -107,7 +107,13 @@ def _prompts(folder: Path) -> str:
     return digest.hexdigest()[:16] if paths else ""
 
 
-def _uploads_mark(folder: Path) -> str:
+def _bucket_mark() -> str:
+    """Of the bucket's address: one that differs is taken for another bucket."""
+    address = f"{settings.SITE.uploads_endpoint} {settings.SITE.uploads.rstrip('/')}"
+    return hashlib.sha256(address.encode()).hexdigest()[:16]
+
+
+def _folder_mark(folder: Path) -> str:
     """The folder's own id, which its first process writes; empty where it can't be written or read."""
     path = folder / MARK
     with suppress(OSError):

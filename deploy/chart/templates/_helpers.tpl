@@ -48,6 +48,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- fail "trustedProxies: the networks of the ingress controller's pods; else all people have its address" -}}
 {{- end -}}
 {{- if .Values.ollama.url -}}{{- $_ := set $made "OLLAMA_BASE_URL" .Values.ollama.url -}}{{- end -}}
+{{- range $variable, $value := dict "RAGSITE_UPLOADS" .Values.uploads.bucket "AWS_ENDPOINT_URL_S3" .Values.uploads.endpoint "AWS_DEFAULT_REGION" .Values.uploads.region -}}
+{{- if $value -}}{{- $_ := set $made $variable $value -}}{{- end -}}
+{{- end -}}
 {{- range $name, $value := merge (dict) .Values.settings $made }}
 {{- if hasKey $.Values.secrets $name -}}
 {{- fail (printf "settings.%s: a secret; name it in existingSecret or secrets.%s" $name $name) -}}
@@ -107,8 +110,13 @@ volumeMounts:
 
 {{- define "ragsite.volumes" -}}
 - name: data
+{{- if .Values.uploads.bucket }}
+  emptyDir:
+    sizeLimit: {{ .Values.tmpSize }}
+{{- else }}
   persistentVolumeClaim:
     claimName: {{ include "ragsite.claim" . }}
+{{- end }}
 - name: tmp
   emptyDir:
     sizeLimit: {{ .Values.tmpSize }}

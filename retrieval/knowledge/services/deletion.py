@@ -6,18 +6,23 @@ cleared away after the commit; what a lost message leaves in the index, the next
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import Any
 
+from django.core.files.storage import default_storage
 from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete, pre_delete
 
 from ragsite.core.queueing import enqueue
+from ragsite.core.uploads import UploadsAwayError
 from retrieval.knowledge.selectors import collection_space
 from retrieval.knowledge.services.collections import collection_emptied, collection_touch
 from retrieval.knowledge.services.documents import document_restore, document_unindex
 from retrieval.models import Collection, Document
+
+logger = logging.getLogger(__name__)
 
 
 def connect() -> None:
@@ -31,7 +36,7 @@ def _document_deleted(
     sender: type[Model], instance: Document, origin: Model | QuerySet[Any] | None = None, **_: Any
 ) -> None:
     if instance.file.name:
-        transaction.on_commit(partial(instance.file.storage.delete, instance.file.name))
+        transaction.on_commit(partial(_file_delete, instance.file.name))
     origin_model = origin.model if isinstance(origin, QuerySet) else type(origin)
     if origin_model is not Document:
         return  # its collection goes too, and clears the index in one go
@@ -44,6 +49,15 @@ def _document_deleted(
     if instance.replaces_id is not None and instance.superseded_at is None:
         transaction.on_commit(partial(document_restore, document_id=instance.replaces_id))
     collection_emptied(collection_id=collection.pk)
+
+
+def _file_delete(name: str) -> None:
+    """Where the store is away, a worker does it when it is back."""
+    try:
+        default_storage.delete(name)
+    except UploadsAwayError as error:
+        logger.warning("The file %s of a deleted document is still there: %s", name, error)
+        enqueue("retrieval.tasks.file_delete", name)
 
 
 def _document_deleting(sender: type[Model], instance: Document, **_: Any) -> None:

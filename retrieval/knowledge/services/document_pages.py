@@ -10,10 +10,10 @@ import asyncio
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from ragsite.core.errors import NotFoundError, UnavailableError
 from ragsite.core.messages import worded
+from ragsite.core.uploads import local_copy
 from retrieval.knowledge.ingest.images.pictures import picture_page
 from retrieval.knowledge.ingest.pdf.page import page_picture
 from retrieval.knowledge.ingest.reader import Bounds, in_fork
@@ -34,13 +34,15 @@ async def page_draw(document: Document, number: int, *, width: int) -> bytes:
     draw = DRAWN.get(document.media_type)
     if draw is None:
         raise NotFoundError(worded("Only PDF files and pictures have pages that can be shown."))
-    path = Path(document.file.path) if document.file else None
-    if path is None or not await asyncio.to_thread(path.exists):
+    if not document.file:
         raise NotFoundError(GONE)
     bounds = Bounds(cpu_s=math.ceil(TIMEOUT_S) + 1, timeout_s=TIMEOUT_S, memory_mib=1024, output_mib=32)
     async with _one_of_few():
         try:
-            return await in_fork(draw, path, number, width, bounds=bounds)
+            async with local_copy(document.file) as path:
+                return await in_fork(draw, path, number, width, bounds=bounds)
+        except FileNotFoundError as error:
+            raise NotFoundError(GONE) from error
         except LookupError as error:
             raise NotFoundError(NO_PAGE) from error
 

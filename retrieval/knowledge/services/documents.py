@@ -26,6 +26,7 @@ from ragsite.core.messages import worded
 from ragsite.core.queueing import enqueue
 from ragsite.core.storage import MIB, check_room, is_lack_of_room
 from ragsite.core.text import clean_file_name
+from ragsite.core.uploads import UploadsAwayError
 from retrieval.engine.errors import CollectionNotFoundError
 from retrieval.engine.values import EmbeddingSpace
 from retrieval.knowledge.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
@@ -72,8 +73,8 @@ def document_create(
     ready; metadata that are not given are those of that one. `within_quota=False`: whoever runs the machine may add
     more than the collection's owner may.
 
-    Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError, StorageFullError, QuotaExceededError,
-    ConflictError for a document that has a newer version already, or for its own content.
+    Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError, StorageFullError, UploadsAwayError,
+    QuotaExceededError, ConflictError for a document that has a newer version already, or for its own content.
     """
     name = clean_file_name(file_name)
     metadata = dict(metadata or {})
@@ -129,9 +130,11 @@ def _held(collection: Collection) -> str:
 
 
 def _file_store(document: Document, upload: File[bytes]) -> None:
-    """All of it or nothing. Raises StorageFullError."""
+    """All of it or nothing. Raises StorageFullError, UploadsAwayError."""
     try:
         document.file.save(document.file_name, upload, save=False)
+    except UploadsAwayError:
+        raise
     except OSError as error:
         document.file.storage.delete(upload_path(document, document.file_name))
         if is_lack_of_room(error):

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Literal
 
 import numpy as np
@@ -27,6 +27,7 @@ from ragsite.core.leases import LeaseLostError, hold
 from ragsite.core.messages import worded
 from ragsite.core.storage import is_full, is_lack_of_room
 from ragsite.core.text import clean_line
+from ragsite.core.uploads import UploadsAwayError, local_copy
 from retrieval.compose import Engine, get_engine
 from retrieval.engine.errors import (
     DocumentUnreadableError,
@@ -115,7 +116,7 @@ async def _work(claim: Claim) -> IngestOutcome:
     except (DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError) as error:
         await sync_to_async(job_fail)(claim=claim, reason=error.message)
         return "failed"
-    except (EmbeddingUnavailableError, IndexUnavailableError) as error:
+    except (EmbeddingUnavailableError, IndexUnavailableError, UploadsAwayError) as error:
         reason = DISK_FULL if await asyncio.to_thread(is_full) else error.message
         waits = await sync_to_async(job_wait)(claim=claim, reason=reason)
         return "waiting" if waits else "failed"
@@ -140,14 +141,15 @@ def _begin(claim: Claim) -> Document:
 # ------------------------------------------------------------------------------------------------ file → chunks
 async def _parse(claim: Claim, document: Document, space: EmbeddingSpace) -> None:
     """Raises DocumentUnreadableError, UnsupportedFileError, EmbeddingUnavailableError, EmbeddingMismatchError,
-    IndexUnavailableError, LeaseLostError."""
+    IndexUnavailableError, UploadsAwayError, LeaseLostError."""
     if not document.file:
         raise DocumentUnreadableError(FILE_GONE)
     models = get_engine().models
     await embedder_of(space, models)  # one that is away could not say how much of a text it reads
     size = await size_of_chunks(space, models)
     try:
-        read = await read_file(Path(document.file.path), file_name=document.file_name, size=size)
+        async with local_copy(document.file) as path:
+            read = await read_file(path, file_name=document.file_name, size=size)
     except FileNotFoundError as error:
         raise DocumentUnreadableError(FILE_GONE) from error
     if await IngestJob.objects.filter(document=document.pk).exclude(pk=claim.lease.pk).aexists():
