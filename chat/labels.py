@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from retrieval.engine.workflows import offered_workflows
+from retrieval.engine.workflows.registry import offered_workflows
 
 Labels = dict[str, str | Promise]
 STEPS: Labels = {

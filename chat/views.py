@@ -25,7 +25,8 @@ from chat.services.suggestions import suggestions
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import NotFoundError
 from ragsite.core.storage import MIB
-from retrieval.engine.workflows import get_workflow, self_corrective
+from retrieval.engine.workflows.registry import get_workflow
+from retrieval.engine.workflows.self_corrective import limits
 from retrieval.knowledge.ingest.sniff import EXTENSIONS
 from retrieval.knowledge.selectors import collection_list, sample_documents
 
@@ -76,7 +77,7 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         "limits": {
             "message_chars": settings.RAG.limits.message_chars,
             "top_k": settings.RAG.search.max_top_k,
-            "rewrites": self_corrective.REWRITES_LIMIT,
+            "rewrites": limits.REWRITES_LIMIT,
         },
         "username": request.user.get_username(),
         "collections": [
@@ -89,8 +90,8 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
             for row in collection_list(user=request.user)
         ],
         "defaults": {
-            "topK": self_corrective.TOP_K,
-            "similarityThreshold": self_corrective.MIN_SIMILARITY,
+            "topK": limits.TOP_K,
+            "similarityThreshold": limits.MIN_SIMILARITY,
             "maxRewriteAttempts": workflow_settings.max_rewrites,
             "gradePassThreshold": workflow_settings.pass_rate,
         },

@@ -40,7 +40,7 @@ from retrieval.engine.steps.retrieve.search import search_documents
 from retrieval.engine.text import analysis
 from retrieval.engine.text.phrases import Language
 from retrieval.engine.trace import Trace
-from retrieval.engine.workflows import NAMES, get_workflow
+from retrieval.engine.workflows.registry import NAMES, get_workflow
 from retrieval.knowledge.index_sync.write_lease import write_lease
 from retrieval.knowledge.search_cache import SharedSearchCache
 from retrieval.knowledge.selectors import DatabaseChunkStore, DatabaseDocumentReader

@@ -20,7 +20,8 @@ from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from chat.runs.measuring import count_answer
 from ragsite.core import metrics
 from ragsite.operations.site_metrics import SiteCollector
-from retrieval.engine.trace import ModelCall, Trace
+from retrieval.engine.trace import Trace
+from retrieval.engine.usage import ModelCall
 from retrieval.models import IngestJob
 from tests.factories import DocumentFactory
 

@@ -25,7 +25,9 @@ from django.test import AsyncClient
 settings.ALLOWED_HOSTS.append("testserver")
 from chat.runs.run import detach
 from retrieval.engine.ports import Prompt
-from retrieval.engine.trace import TRACER, ModelCall, Trace, model_call
+from retrieval.engine.model_calls import model_call
+from retrieval.engine.trace import TRACER, Trace
+from retrieval.engine.usage import ModelCall
 
 async def run():
     async with Trace().step("generate"):

@@ -38,7 +38,7 @@ async def measure(workflow: str, pairs: Sequence[Mapping[str, Any]], *, misses: 
     from retrieval.compose import get_engine
     from retrieval.engine.trace import Trace
     from retrieval.engine.values import HistoryMessage, Question
-    from retrieval.engine.workflows import get_workflow
+    from retrieval.engine.workflows.registry import get_workflow
     from retrieval.knowledge.selectors import scope_for_all
 
     scope, answering = await sync_to_async(scope_for_all)(), get_workflow(workflow)

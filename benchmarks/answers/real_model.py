@@ -184,7 +184,7 @@ async def on_samples(options: argparse.Namespace) -> list[tuple[str, str, list[R
     from django.conf import settings
 
     from retrieval.compose import close_engine, get_engine
-    from retrieval.engine.workflows import get_workflow
+    from retrieval.engine.workflows.registry import get_workflow
     from retrieval.knowledge.selectors import scope_for_all
 
     scope, offline = await sync_to_async(scope_for_all)(), settings.RAG
@@ -208,7 +208,7 @@ async def on_set(name: str, options: argparse.Namespace) -> list[tuple[str, str,
     from retrieval.engine.prompting import PromptLibrary
     from retrieval.engine.providers.registry import ModelRegistry
     from retrieval.engine.values import CollectionRef, EmbeddingSpace, SearchScope
-    from retrieval.engine.workflows import get_workflow
+    from retrieval.engine.workflows.registry import get_workflow
     from retrieval.evaluation.collection import MemoryChunkStore
 
     labelled, settings = LabelledSet(name, options.data, None), site.RAG

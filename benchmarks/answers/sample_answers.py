@@ -95,7 +95,7 @@ async def ask_all(workflow: str, entries: Sequence[Mapping[str, Any]]) -> list[O
     from retrieval.compose import get_engine
     from retrieval.engine.trace import Trace
     from retrieval.engine.values import Question
-    from retrieval.engine.workflows import get_workflow
+    from retrieval.engine.workflows.registry import get_workflow
     from retrieval.knowledge.selectors import scope_for_all
 
     scope = await sync_to_async(scope_for_all)()
@@ -164,7 +164,7 @@ def main() -> None:
     with ExitStack() as stack:
         folder = options.data or stack.enter_context(tempfile.TemporaryDirectory(prefix="ragsite-benchmark-"))
         stack.enter_context(sample_site(str(Path(folder).resolve())))
-        from retrieval.engine.workflows import available_workflows
+        from retrieval.engine.workflows.registry import available_workflows
         from retrieval.knowledge.services.samples import read_questions
 
         workflows = options.workflows or available_workflows()

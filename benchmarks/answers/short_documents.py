@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder, short_documents_site(folder):
-        from retrieval.engine.workflows import available_workflows
+        from retrieval.engine.workflows.registry import available_workflows
 
         workflows = options.workflows or available_workflows()
         rows = asyncio.run(then_close(measure(workflows, read_questions(), misses=options.misses)))

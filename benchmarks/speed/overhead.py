@@ -143,7 +143,7 @@ async def _measure(
 
     from retrieval.engine.trace import Trace
     from retrieval.engine.values import Question
-    from retrieval.engine.workflows import get_workflow
+    from retrieval.engine.workflows.registry import get_workflow
 
     workflow = get_workflow("corrective")
     ours, raw, cpu, searches = [], [], [], 0

@@ -97,7 +97,7 @@ def sample_questions(count: int) -> list[str]:
 async def compare(texts: Sequence[str]) -> list[dict[str, object]]:
     """Both of them in turns, question by question."""
     from retrieval.engine.values import AnswerOptions
-    from retrieval.engine.workflows import get_workflow
+    from retrieval.engine.workflows.registry import get_workflow
 
     corrective = get_workflow("corrective")
     runs = {
@@ -113,7 +113,7 @@ async def compare(texts: Sequence[str]) -> list[dict[str, object]]:
 
 
 async def every_workflow(texts: Sequence[str]) -> list[dict[str, object]]:
-    from retrieval.engine.workflows import available_workflows, get_workflow
+    from retrieval.engine.workflows.registry import available_workflows, get_workflow
 
     rows = []
     for name in available_workflows():

@@ -22,7 +22,7 @@ from ragsite.core.localized import localized
 from ragsite.core.messages import worded
 from ragsite.core.rag_settings import POSITION_STRATEGIES
 from retrieval.engine.values import TASK_NAMES
-from retrieval.engine.workflows import available_workflows
+from retrieval.engine.workflows.registry import available_workflows
 from retrieval.knowledge.api.serializers import (
     ADDRESS,
     MAX_NAMES,

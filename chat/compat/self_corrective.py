@@ -31,7 +31,7 @@ from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
 from ragsite.runtime import milvus_lite
-from retrieval.engine.workflows import self_corrective
+from retrieval.engine.workflows.self_corrective.limits import REWRITES_LIMIT
 from retrieval.knowledge.api.serializers import QuestionField
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.knowledge.selectors import collection_find
@@ -153,7 +153,7 @@ class SelfCorrectiveSerializer(StrictSerializer):
         required=False,
         allow_null=True,
         min_value=0,
-        max_value=self_corrective.REWRITES_LIMIT,
+        max_value=REWRITES_LIMIT,
         help_text="3 by default.",
     )
     gradePassThreshold = NumberField(

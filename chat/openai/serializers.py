@@ -15,7 +15,7 @@ from ragsite.core.errors import InvalidInputError, NotFoundError, TooLargeError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_text
 from retrieval.engine.text.quoting import HISTORY_MESSAGES
-from retrieval.engine.workflows import offered_workflows
+from retrieval.engine.workflows.registry import offered_workflows
 from retrieval.knowledge.api.serializers import QuestionField
 
 MODEL = "ragsite"  # the site's default workflow

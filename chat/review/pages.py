@@ -44,7 +44,7 @@ from chat.review.stats import NOTES, Days, compare_workflows, stats_by, totals
 from ragsite.core.api.fields import checked, unknown_fields
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError
 from ragsite.core.localized import localized
-from retrieval.engine.workflows import available_workflows
+from retrieval.engine.workflows.registry import available_workflows
 
 CHOICES = 200  # of a filter
 EVENTS_A_PAGE = 100

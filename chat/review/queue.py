@@ -29,7 +29,7 @@ from ragsite.core.api.fields import StrictQuerySerializer
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.localized import localized
 from ragsite.core.messages import worded
-from retrieval.engine.workflows import available_workflows
+from retrieval.engine.workflows.registry import available_workflows
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.knowledge.selectors import as_uuid, collection_find, visible_collections
 from retrieval.models import Collection

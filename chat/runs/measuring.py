@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from ragsite.core import metrics
-from retrieval.engine.trace import ModelCall, Trace
+from retrieval.engine.trace import Trace
+from retrieval.engine.usage import ModelCall
 
 LAG_EVERY_S = 0.5
 

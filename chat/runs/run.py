@@ -44,7 +44,8 @@ from retrieval.engine.steps.answer.continuation import Begun
 from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.trace import TRACER, EventSink, StepRecord, Trace
 from retrieval.engine.values import Answer, Question, Source
-from retrieval.engine.workflows import continue_answer, get_workflow
+from retrieval.engine.workflows.base import continue_answer
+from retrieval.engine.workflows.registry import get_workflow
 from retrieval.memory.services import answer_memories_forget
 
 logger = logging.getLogger(__name__)

@@ -36,7 +36,7 @@ from retrieval.compose import get_engine
 from retrieval.engine.providers.server import canonical
 from retrieval.engine.text import quoting
 from retrieval.engine.values import AnswerOptions, DocumentTask, HistoryMessage, Question, SearchFilters, SearchScope
-from retrieval.engine.workflows import require_offered
+from retrieval.engine.workflows.registry import require_offered
 from retrieval.knowledge.selectors import (
     attached_documents,
     collection_addresses,

@@ -25,7 +25,7 @@ from ragsite.core.errors import AppError
 from retrieval.compose import get_engine
 from retrieval.engine.steps.answer.continuation import Begun
 from retrieval.engine.values import SearchScope
-from retrieval.engine.workflows import require_writer
+from retrieval.engine.workflows.base import require_writer
 
 logger = logging.getLogger(__name__)
 LOOK_EVERY_S = 1.5

@@ -23,7 +23,7 @@ from ragsite.core.messages import worded
 from retrieval.compose import get_engine
 from retrieval.engine.steps.answer.continuation import Begun
 from retrieval.engine.values import SearchScope
-from retrieval.engine.workflows import require_writer
+from retrieval.engine.workflows.base import require_writer
 
 INCOMPLETE = (Message.Status.CUT, Message.Status.STOPPED, Message.Status.INTERRUPTED)
 

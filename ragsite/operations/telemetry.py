@@ -1,6 +1,6 @@
 """Traces by OpenTelemetry where OTEL_EXPORTER_OTLP_ENDPOINT is set: requests, tasks and calls of other servers by the
-standard instrumentations; runs, steps and model calls by ours (`retrieval.engine.trace`). Its other variables are its
-own.
+standard instrumentations; runs, steps and model calls by ours (`retrieval.engine.trace` and `model_calls`). Its other
+variables are its own.
 
 Langfuse and the like understand the model calls (GenAI conventions). No text of people is in them: neither prompts,
 unless OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, nor the query of an address.

@@ -33,7 +33,7 @@ from retrieval.engine.steps.retrieve.search import breadth, search_documents
 from retrieval.engine.text.phrases import answer_language
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Query, Question, ScoredChunk
-from retrieval.engine.workflows import DEFAULT_WORKFLOW, get_workflow
+from retrieval.engine.workflows.registry import DEFAULT_WORKFLOW, get_workflow
 from retrieval.evaluation.collection import ThrowAwayCollection, throw_away_collection
 from retrieval.evaluation.dataset import Dataset, LabelledQuery
 from retrieval.evaluation.metrics import RECALL_DEPTH, latency, measure

@@ -11,7 +11,8 @@ from chat.models import FilledPrompt, Message
 from chat.review.records import answers_record
 from chat.runs.answers import Outcome, answer_finish, answer_lease
 from retrieval.engine.prompting import PromptLibrary
-from retrieval.engine.trace import ModelCall, StepRecord
+from retrieval.engine.trace import StepRecord
+from retrieval.engine.usage import ModelCall
 from retrieval.engine.values import Answer
 from tests.clients import client_of, person
 from tests.factories import MessageFactory

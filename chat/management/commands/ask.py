@@ -20,7 +20,7 @@ from chat.runs.run import answer_question
 from ragsite.core.localized import localized, translate, translate_count
 from retrieval.engine.trace import EventSink, Trace
 from retrieval.engine.values import Answer, Question
-from retrieval.engine.workflows import available_workflows
+from retrieval.engine.workflows.registry import available_workflows
 from retrieval.knowledge.selectors import scope_for_all
 from retrieval.management.engine_command import EngineCommand
 

@@ -35,7 +35,7 @@ from retrieval.engine.ports import Models
 from retrieval.engine.providers.registry import ChosenModel
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Question
-from retrieval.engine.workflows import get_workflow
+from retrieval.engine.workflows.registry import get_workflow
 from retrieval.knowledge.api.serializers import search_filters
 from retrieval.knowledge.selectors import documents_named, scope_attached, scope_of_documents, scope_of_earlier
 

@@ -38,7 +38,7 @@ from ragsite.core.api.schema import errors
 from ragsite.core.errors import AppError, NotFoundError
 from ragsite.core.localized import localized
 from ragsite.core.messages import worded
-from retrieval.engine.workflows import available_workflows
+from retrieval.engine.workflows.registry import available_workflows
 from retrieval.knowledge.api.serializers import FiltersSerializer, search_filters
 from retrieval.knowledge.selectors import as_uuid
 

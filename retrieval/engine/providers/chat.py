@@ -35,11 +35,12 @@ from retrieval.engine.errors import (
     ModelOutputError,
     ModelUnavailableError,
 )
+from retrieval.engine.model_calls import model_call
 from retrieval.engine.ports import Prompt, Schema
 from retrieval.engine.providers.server import ChatCall, CircuitBreaker, ModelServer, ServedModel
 from retrieval.engine.providers.thoughts import ThoughtFilter
 from retrieval.engine.text.quoting import estimate_tokens
-from retrieval.engine.trace import ModelCall, model_call
+from retrieval.engine.usage import ModelCall
 
 # ------------------------------------------------------------------------------------------------ reply schema
 STRING_CHARS = 160  # of a text whose class gives no limit

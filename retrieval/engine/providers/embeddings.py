@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from ragsite.core.messages import worded
 from retrieval.engine.errors import EmbeddingUnavailableError, ModelError
+from retrieval.engine.model_calls import model_call
 from retrieval.engine.ports import Vectors
 from retrieval.engine.providers.server import CircuitBreaker, ModelServer
-from retrieval.engine.trace import ModelCall, model_call
+from retrieval.engine.usage import ModelCall
 from retrieval.engine.values import EmbeddingSpace
 
 EMBED_BATCH_SIZE = 16  # texts in one call: few enough for a model without a GPU

@@ -26,7 +26,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelError
-from retrieval.engine.trace import StepName, degrade, path_text
+from retrieval.engine.path_texts import path_text
+from retrieval.engine.trace import StepName, degrade
 
 T = TypeVar("T")
 Result = TypeVar("Result")

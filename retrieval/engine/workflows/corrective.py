@@ -42,6 +42,7 @@ from langgraph.runtime import Runtime
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelError
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.steps.answer.appending import behind, with_more
 from retrieval.engine.steps.answer.clarify import ask_back
 from retrieval.engine.steps.answer.direct import respond_directly
@@ -60,15 +61,8 @@ from retrieval.engine.steps.query.queries import own_words
 from retrieval.engine.steps.retrieve.refine import Stage, search_again, stages
 from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.text.phrases import phrase
-from retrieval.engine.trace import reason_text
 from retrieval.engine.values import Answer, Query, Question, ScoredChunk, SearchFilters
-from retrieval.engine.workflows import (
-    Asking,
-    Workflow,
-    has_documents,
-    may_ask_back,
-    search_for,
-)
+from retrieval.engine.workflows.base import Asking, Workflow, has_documents, may_ask_back, search_for
 from retrieval.engine.workflows.documents import answer_from_documents
 
 SECOND_LOOK = 5  # passages that the judge is shown once it has refused others

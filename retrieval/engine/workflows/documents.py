@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.steps.answer.appending import with_more
 from retrieval.engine.steps.answer.generate import written_answer
 from retrieval.engine.steps.answer.streaming import AnswerWriter, Author, author_of, write_by_model
@@ -29,7 +30,7 @@ from retrieval.engine.steps.grounding.verify import verify
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import estimate_tokens, one_line
-from retrieval.engine.trace import degrade, note, reason_text
+from retrieval.engine.trace import degrade, note
 from retrieval.engine.values import Answer, DocumentTask, Question, Source
 
 

@@ -32,6 +32,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.steps.answer.generate import select_passages
 from retrieval.engine.steps.answer.refuse import refuse
@@ -48,9 +49,9 @@ from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.steps.retrieve.web import web_search as search_web
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import one_line
-from retrieval.engine.trace import note, reason_text
+from retrieval.engine.trace import note
 from retrieval.engine.values import Query, Question, ScoredChunk
-from retrieval.engine.workflows import Asking, Workflow, has_documents
+from retrieval.engine.workflows.base import Asking, Workflow, has_documents
 
 SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
 TOP_K = 5  # candidates of a search, unless more are to be reranked

@@ -6,7 +6,9 @@ import asyncio
 
 import pytest
 
-from retrieval.engine.trace import ModelCall, Trace, longest_chain, model_call
+from retrieval.engine.model_calls import model_call
+from retrieval.engine.trace import Trace
+from retrieval.engine.usage import ModelCall, longest_chain
 
 
 def call(started: float, ended: float | None) -> ModelCall:

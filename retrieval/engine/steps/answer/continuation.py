@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import Prompt
 from retrieval.engine.steps.answer.generate import written_answer
 from retrieval.engine.steps.answer.joint import Joint
@@ -15,7 +16,7 @@ from retrieval.engine.steps.step import step
 from retrieval.engine.text.markers import without_citations
 from retrieval.engine.text.quoting import neutralise, one_line, quote_history, quote_source
 from retrieval.engine.text.sentences import split_sentences
-from retrieval.engine.trace import degrade, reason_text
+from retrieval.engine.trace import degrade
 from retrieval.engine.values import Answer, Question, ScoredChunk, Source
 
 SHOWN_CHARS = 6000  # of the end of the beginning that the model is given

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import EmbeddingUnavailableError, IndexUnavailableError, ModelError
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import Prompt, SearchRequest
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.steps.answer.appending import with_more, with_passages
@@ -29,7 +30,7 @@ from retrieval.engine.text.analysis import search_terms
 from retrieval.engine.text.languages import HAN_CHARACTER
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import one_line, quote_history
-from retrieval.engine.trace import degrade, note, reason_text
+from retrieval.engine.trace import degrade, note
 from retrieval.engine.values import Answer, Query, Question, RememberedFact, Source
 
 NAMES_SHOWN = 8  # collections

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import Prompt
 from retrieval.engine.steps.answer.appending import with_passages
 from retrieval.engine.steps.answer.quote import SHOWN_CHARS, best_sources, show_passages
@@ -21,7 +22,7 @@ from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import one_line, quote_history, quote_source
-from retrieval.engine.trace import degrade, note, reason_text
+from retrieval.engine.trace import degrade, note
 from retrieval.engine.values import Answer, Question, ScoredChunk, Source
 
 PROMPTS: Mapping[WayOut, str] = {"ask_back": "generate", "refuse": "generate_or_refuse", "none": "generate_in_any_case"}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.steps.answer.appending import with_more, with_passages
 from retrieval.engine.steps.answer.quote import NEAREST, NEAREST_CHARS, show_passages
 from retrieval.engine.steps.answer.sources import as_sources
 from retrieval.engine.text.phrases import phrase
-from retrieval.engine.trace import reason_text, skip
+from retrieval.engine.trace import skip
 from retrieval.engine.values import Answer, Question, ScoredChunk
 
 

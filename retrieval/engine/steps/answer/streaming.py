@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelCutError, ModelError
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import ChatModel, Prompt
 from retrieval.engine.steps.answer.verdict_token import Verdict, VerdictReader
 from retrieval.engine.steps.grounding.alignment import Aligner
@@ -17,7 +18,6 @@ from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.text.fences import Unwrapper
 from retrieval.engine.text.phrases import ScriptKeeper
 from retrieval.engine.text.quoting import estimate_tokens
-from retrieval.engine.trace import reason_text
 from retrieval.engine.values import Source
 
 HEARD_OUT = 40  # pieces behind a verdict: a reply that ends by itself leaves its connection open for the next

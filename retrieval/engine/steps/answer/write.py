@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.steps.answer.appending import with_passages
 from retrieval.engine.steps.answer.generate import answer_prompt, generate, select_passages
 from retrieval.engine.steps.answer.quote import NEAREST, NEAREST_CHARS, SHOWN_CHARS, best_sources, show_passages
@@ -16,7 +17,7 @@ from retrieval.engine.steps.context.compress import compress
 from retrieval.engine.steps.grounding.verify import NOTHING_SUPPORTED, verify
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.phrases import phrase
-from retrieval.engine.trace import degrade, reason_text
+from retrieval.engine.trace import degrade
 from retrieval.engine.values import Answer, Question, ScoredChunk
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_texts import path_text
 from retrieval.engine.providers.chat import limited
 from retrieval.engine.text.quoting import one_line
-from retrieval.engine.trace import note, path_text
+from retrieval.engine.trace import note
 from retrieval.engine.values import Question, ScoredChunk
 
 ASKS_CHARS = 200

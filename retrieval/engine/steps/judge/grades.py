@@ -14,11 +14,13 @@ from pydantic import BaseModel
 
 from ragsite.core.messages import counted
 from retrieval.engine.deps import Deadline, Deps
+from retrieval.engine.model_calls import queue_model_call
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.providers.chat import limited
 from retrieval.engine.steps.judge.scores import TOP_SCORE, Score, check_score, judging_is_on, quoted, rank
 from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.quoting import one_line
-from retrieval.engine.trace import note, queue_model_call, reason_text, skip
+from retrieval.engine.trace import note, skip
 from retrieval.engine.values import Question, ScoredChunk
 
 GRADING_TIMEOUT_S = 60.0  # all documents of one search together

@@ -9,10 +9,11 @@ from dataclasses import replace
 from ragsite.core.errors import AppError
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import explained
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import BoostSource, SearchRequest, SearchResult
 from retrieval.engine.search.boosting import BOOST_TIMEOUT_S, put_boosts
 from retrieval.engine.steps.step import step
-from retrieval.engine.trace import degrade, note, reason_text
+from retrieval.engine.trace import degrade, note
 
 
 @step("boost")

@@ -19,13 +19,14 @@ from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import WebSearchError
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import SearchResult, WebResult
 from retrieval.engine.providers import web_search as engine
 from retrieval.engine.providers.chat import limited
 from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.analysis import query_terms, terms_of
 from retrieval.engine.text.quoting import one_line
-from retrieval.engine.trace import degrade, note, reason_text, skip
+from retrieval.engine.trace import degrade, note, skip
 from retrieval.engine.values import Question, ScoredChunk, StoredChunk
 
 MAX_RESULTS = 5  # taken from one search

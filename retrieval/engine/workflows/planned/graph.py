@@ -24,7 +24,7 @@ from retrieval.engine.steps.memory import consolidate_memory, quote_memories, re
 from retrieval.engine.steps.query.condense import condense
 from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.values import Answer, Question
-from retrieval.engine.workflows import Asking, Workflow, has_documents
+from retrieval.engine.workflows.base import Asking, Workflow, has_documents
 from retrieval.engine.workflows.planned.plan import Plan, Task, make_plan, noted_plan
 from retrieval.engine.workflows.planned.reflection import Problem, Reflection, Remedy, reflect
 from retrieval.engine.workflows.planned.runner import Findings, PlanRunner, pool, standing_candidates

@@ -11,6 +11,7 @@ from typing import Literal
 from ragsite.core.errors import AppError
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import IndexUnavailableError
+from retrieval.engine.path_texts import path_text, reason_text
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.search.fusion import best_first, rrf_scores
 from retrieval.engine.steps.answer.quote import best_statements
@@ -26,7 +27,7 @@ from retrieval.engine.steps.retrieve.search import breadth, search_documents
 from retrieval.engine.steps.retrieve.web import web_search
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import one_line
-from retrieval.engine.trace import note, path_text, reason_text
+from retrieval.engine.trace import note
 from retrieval.engine.values import Query, Question, ScoredChunk
 from retrieval.engine.workflows.planned.plan import Plan, Task, TaskStatus, TaskType
 

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from retrieval.engine.trace import StepRecord, Trace
 from retrieval.engine.values import Answer, Question, StoredChunk
-from retrieval.engine.workflows import get_workflow
+from retrieval.engine.workflows.registry import get_workflow
 from tests.retrieval.engine.steps.fakes import HANDBOOK, Events, ask, make_tools
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.values import CollectionRef, EmbeddingSpace, ScoredChunk, Scores, SearchFilters, SearchScope
-from retrieval.engine.workflows import NAMES
+from retrieval.engine.workflows.registry import NAMES
 from tests.retrieval.engine.steps.fakes import HANDBOOK, MemorySearcher, ask
 from tests.retrieval.engine.workflows.runs import names, run
 

@@ -18,7 +18,7 @@ from retrieval.engine.values import (
     StoredChunk,
     TaskName,
 )
-from retrieval.engine.workflows import NAMES, get_workflow
+from retrieval.engine.workflows.registry import NAMES, get_workflow
 from tests.retrieval.engine.steps.document_reader import MemoryReader
 from tests.retrieval.engine.steps.fakes import HANDBOOK, Events, ask, make_tools
 

@@ -4,7 +4,6 @@ one, or a sentence that says what is the matter; and the decision path tells why
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +13,7 @@ from django.conf import settings
 
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Answer, AnswerOptions, HistoryMessage
-from retrieval.engine.workflows import NAMES, get_workflow
+from retrieval.engine.workflows.registry import NAMES, get_workflow
 from tests.retrieval.engine.steps.fakes import HANDBOOK, Events, ask, make_tools
 
 QUESTION = "What is the deposit for a room in Lakeside hall?"
@@ -158,7 +157,7 @@ async def test_nothing_goes_on_past_the_workflows_time(
         planned={"timeout_s": 0.3},
     )
     if workflow not in ("corrective", "planned"):  # those with a setting for it
-        monkeypatch.setattr(sys.modules[f"retrieval.engine.workflows.{workflow}"], "TIMEOUT_S", 0.3)
+        monkeypatch.setitem(get_workflow(workflow).timeout_s.__globals__, "TIMEOUT_S", 0.3)
     monkeypatch.setattr("retrieval.engine.providers.chat.BETWEEN_TOKENS_TIMEOUT_S", 900.0)
     online.reply(delay_s=900.0)
     answer, trace, events = await answered(workflow)

@@ -12,7 +12,7 @@ import pytest
 
 from retrieval.engine.prompting import BUILT_IN, PromptLibrary
 from retrieval.engine.values import Answer, HistoryMessage
-from retrieval.engine.workflows import NAMES
+from retrieval.engine.workflows.registry import NAMES
 from tests.retrieval.engine.steps.fakes import HANDBOOK, ask, chunk
 from tests.retrieval.engine.workflows.runs import run
 

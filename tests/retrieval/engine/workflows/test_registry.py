@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.engine.workflows import NAMES, get_workflow
+from retrieval.engine.workflows.registry import NAMES, get_workflow
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from retrieval.engine.values import AnswerOptions
-from retrieval.engine.workflows import NAMES
+from retrieval.engine.workflows.registry import NAMES
 from tests.retrieval.engine.steps.fakes import ask, chunk
 from tests.retrieval.engine.workflows.runs import names, run, steps
 

@@ -193,7 +193,7 @@ async def test_a_request_says_how_similar_a_document_has_to_be(
 
 
 async def test_unless_a_request_says_so_what_words_found_stays(offline, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.engine.workflows.self_corrective.MIN_SIMILARITY", 0.75)
+    monkeypatch.setattr("retrieval.engine.workflows.self_corrective.limits.MIN_SIMILARITY", 0.75)
     question = ask("borrow books deposit hall room", options=AnswerOptions(max_rewrites=0))
     _, trace, _ = await answer(question, searcher=FoundByWordsToo(HANDBOOK))
     assert steps(trace, "grade")[0].detail["total_count"] == 3

@@ -21,7 +21,7 @@ from retrieval.engine.values import (
     SearchFilters,
     SearchScope,
 )
-from retrieval.engine.workflows import NAMES, get_workflow
+from retrieval.engine.workflows.registry import NAMES, get_workflow
 from retrieval.knowledge.search_cache import SharedSearchCache
 from tests.retrieval.engine.steps.fakes import EMPTY_SCOPE, HANDBOOK, MemorySearcher, ask, chunk, make_tools
 from tests.retrieval.engine.workflows.runs import run

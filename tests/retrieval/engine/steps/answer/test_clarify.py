@@ -6,7 +6,7 @@ import pytest
 
 from retrieval.engine.steps.answer.clarify import from_documents
 from retrieval.engine.values import Clarification, OpenClarification
-from retrieval.engine.workflows import bound_by_choice
+from retrieval.engine.workflows.base import bound_by_choice
 from tests.retrieval.engine.steps.fakes import ask, scored
 
 OLD = scored(1, "Eight books.", title="Loan Rules (2022)", policy_year=2022, department="Library")

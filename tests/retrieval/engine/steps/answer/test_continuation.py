@@ -14,7 +14,7 @@ from retrieval.engine.steps.answer.joint import Joint
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Answer, Source
-from retrieval.engine.workflows import continue_answer, require_writer
+from retrieval.engine.workflows.base import continue_answer, require_writer
 from tests.retrieval.engine.steps.fakes import Events, ask, make_tools, scored
 
 QUESTION = "What does a resit cost, and how is it paid?"

@@ -1,48 +1,21 @@
-"""`dual_loop`: the material is checked before the answer is written, and the answer before it is sent (seed 001).
-
-    START → retrieve_memory → route_query ─┬─ direct ──► direct_response
-                                           │                   │
-                                           ├─ search           │      ┌─ rejected, at most 2 times ──┐
-                                           ▼                   ▼      │                              │
-                     ┌──────────── rewrite_query ◄─────── grade_relevance ◄──── generate_response    │
-                     │                   ▲                     │   ▲                    ▲            │
-                     │                   └─────────────────────┼───┼────────────────────┼────────────┘
-                     ▼                                 accepted, or no                  │
-             retrieve_documents ◄─┐ next strategy      correction left                  │
-                     │            │ that was not tried         ▼                        │
-                     └──► grade_documents ── relevant ─────────┼────────────────────────┘
-                                  │                            ▼
-                                  │ none is left         send_response → consolidate_memory → END
-                                  ▼                            ▲
-                   clarify, or fallback_response → END         └─ an earlier draft, where there is one
-
-Inner loop: hierarchical_search, direct_chunk_search and web_search, each once (`tried_routes`). Nothing found in the
-documents goes on to the web by itself. Only a model's word refuses or asks back.
-Outer loop: an answer is written to the end, graded, looked at a second time, and only then sent, so that no reader sees
-text that is taken back; what happens meanwhile is told by the steps' events. A corrective round searches with new
-words, so every strategy is open again in it, and what was found is judged anew. One that the second look does not
-confirm is searched for and written anew once. What is worth remembering is written down after the answer was sent, and
-condensed by a worker later.
-"""
+"""The nodes of `dual_loop`, and how they follow one another."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from statistics import fmean
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from pydantic import BaseModel
 
 from ragsite.core.messages import worded
 from retrieval.engine.deps import Deps
-from retrieval.engine.errors import IndexUnavailableError, ModelOutputError
+from retrieval.engine.errors import IndexUnavailableError
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import SearchRequest, SearchResult
-from retrieval.engine.providers.chat import limited, shaped
 from retrieval.engine.steps import memory
 from retrieval.engine.steps.answer.appending import behind
 from retrieval.engine.steps.answer.clarify import ask_back
@@ -54,46 +27,27 @@ from retrieval.engine.steps.context.dedupe import dedupe
 from retrieval.engine.steps.grounding.second_look import second_look
 from retrieval.engine.steps.judge.assessment import Assessment
 from retrieval.engine.steps.judge.rerank import rerank
-from retrieval.engine.steps.judge.scores import TOP_SCORE, YES_SCORE, Score, check_score, judging_is_on
-from retrieval.engine.steps.judge.sufficiency import MISSING_CHARS, SearchWords
+from retrieval.engine.steps.judge.scores import judging_is_on
 from retrieval.engine.steps.judge.verdict import judge
-from retrieval.engine.steps.query.queries import VARIANTS, QueryText, distinct, distinct_queries, own_words
+from retrieval.engine.steps.query.queries import distinct_queries, own_words
 from retrieval.engine.steps.query.rewrite import rewrite_to_concepts
 from retrieval.engine.steps.retrieve.search import breadth, search_documents
 from retrieval.engine.steps.retrieve.web import may_search_web, web_search
-from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.phrases import phrase
-from retrieval.engine.text.quoting import neutralise, one_line, quote_history, quote_source
-from retrieval.engine.trace import HeldBackTrace, note, reason_text, skip
+from retrieval.engine.trace import HeldBackTrace
 from retrieval.engine.values import Answer, Query, Question, RememberedFact, ScoredChunk
-from retrieval.engine.workflows import Asking, Workflow, has_documents, may_ask_back
+from retrieval.engine.workflows.base import Asking, Workflow, has_documents, may_ask_back
+from retrieval.engine.workflows.dual_loop.answer_grade import AnswerAssessment, grade_answer
+from retrieval.engine.workflows.dual_loop.strategies import (
+    STRATEGIES,
+    Strategy,
+    StrategyName,
+    choose_strategy,
+    wanting_web,
+)
 
 MAX_CORRECTIONS = 2  # times that a rejected answer is searched and written anew
 TIMEOUT_S = 240.0  # a whole answer
-STANDALONE_CHARS = 500
-NO_PASSAGES = "-"
-ACCEPT = 0.5  # the share of borne-out statements from which an answer is accepted without a model's word
-StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
-STRATEGIES: tuple[StrategyName, ...] = ("hierarchical_search", "direct_chunk_search", "web_search")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
-    """question: condensed where it needs the conversation. queries: other wordings of it."""
-
-    route: StrategyName
-    question: Question
-    queries: tuple[Query, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerAssessment:
-    """Whether an answer is sent. score: 0..1. missing: search words for what it lacks."""
-
-    accepted: bool
-    score: float = 0.0
-    missing: str = ""
-    reason: str = ""
 
 
 class State(Asking, total=False):
@@ -113,7 +67,6 @@ class State(Asking, total=False):
     response: Answer | None
 
 
-# ------------------------------------------------------------------------------------------------ before retrieval
 async def retrieve_memory(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     question = state["question"]
@@ -127,52 +80,6 @@ async def retrieve_memory(state: State, runtime: Runtime[Deps]) -> State:
         "all_queries": (),
         "found": (),
     }
-
-
-def wanting_web(question: Question) -> Question:
-    """The web is one of this workflow's strategies: where it is configured, it serves unless the request says no."""
-    if question.options.web_search is not None:
-        return question
-    return replace(question, options=replace(question.options, web_search=True))
-
-
-class ChosenRoute(BaseModel):
-    """Route and words of the search in one call: both read the same conversation."""
-
-    route: StrategyName
-    standalone_question: Annotated[str, limited(maxLength=400)] = ""
-    queries: list[QueryText] = []
-
-
-def first_available(
-    deps: Deps, question: Question, available: Sequence[StrategyName], memories: Sequence[RememberedFact]
-) -> Strategy:
-    note("strategy", route=available[0], available=list(available), standalone_question=question.standalone)
-    return Strategy(route=available[0], question=question)
-
-
-@step("route", fallback=first_available, optional=True)
-async def choose_strategy(
-    deps: Deps, question: Question, available: Sequence[StrategyName], memories: Sequence[RememberedFact]
-) -> Strategy:
-    """One of the available strategies, or `direct`: no document is needed."""
-    routes = (*available, "direct")
-    reply = await deps.complete(
-        "dual_loop_route",
-        shaped(ChosenRoute, route={"enum": list(routes)}, queries={"minItems": VARIANTS, "maxItems": VARIANTS}),
-        memories=memory.quote_memories(memories),
-        history=quote_history(question.history),
-        routes=", ".join(routes),
-        variants=VARIANTS,
-        question=one_line(question.standalone),
-    )
-    if reply.route not in routes:
-        raise ModelOutputError("route_not_available")
-    if question.history and not question.condensed:
-        question = replace(question, condensed=" ".join(reply.standalone_question.split())[:STANDALONE_CHARS])
-    note("strategy", route=reply.route, available=list(available), standalone_question=question.standalone)
-    texts = distinct(reply.queries, tried=[question.standalone])[:VARIANTS]
-    return Strategy(route=reply.route, question=question, queries=tuple(Query(text, kind="rewrite") for text in texts))
 
 
 async def route_query(state: State, runtime: Runtime[Deps]) -> State:
@@ -214,7 +121,6 @@ async def rewrite_query(state: State, runtime: Runtime[Deps]) -> State:
     }
 
 
-# ------------------------------------------------------------------------------------------------ the inner loop
 async def retrieve_documents(state: State, runtime: Runtime[Deps]) -> State:
     """By the strategy whose turn it is; where the documents hold nothing, on the web at once."""
     route = state["route"]
@@ -289,7 +195,6 @@ def decide_after_document_grading(
     return "send_response" if any(draft.text for draft, _ in state["drafts"]) else "fallback_response"
 
 
-# ------------------------------------------------------------------------------------------------ the outer loop
 def _held_back(deps: Deps) -> Deps:
     """What is written with these does not reach the reader yet."""
     return replace(deps, trace=HeldBackTrace(deps.trace))
@@ -309,60 +214,6 @@ async def generate_response(state: State, runtime: Runtime[Deps]) -> State:
 async def direct_response(state: State, runtime: Runtime[Deps]) -> State:
     deps = _held_back(runtime.context)
     return {"response": await respond_directly(deps, state["question"], state["memories"])}
-
-
-class AnswerGrade(BaseModel):
-    """How well the answer solves the question."""
-
-    score: Score
-    missing: SearchWords
-
-
-@step("reflect")
-async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAssessment:
-    """Whether to send it. An answer that no model wrote is sent; a refusal is rejected without a call."""
-    if not answer.model:
-        skip("no_model_wrote")
-        return AnswerAssessment(accepted=bool(answer.text), score=0.5, reason=reason_text("no_model_wrote"))
-    if answer.decision == "NO_ANSWER":
-        graded = AnswerAssessment(accepted=False, score=0.0, reason=answer.reason)
-    elif (reply := await try_call(deps, _ask(deps, question, answer))) is not None:
-        accepted = reply.score >= YES_SCORE
-        graded = AnswerAssessment(
-            accepted=accepted,
-            score=reply.score / TOP_SCORE,
-            missing="" if accepted else one_line(reply.missing)[:MISSING_CHARS],
-        )
-    else:
-        share = support(answer)
-        graded = AnswerAssessment(accepted=share >= ACCEPT and bool(answer.text), score=share)
-    note(
-        "answer_accepted" if graded.accepted else "answer_rejected",
-        accepted=graded.accepted,
-        score=round(graded.score, 3),
-        missing=graded.missing,
-    )
-    return graded
-
-
-async def _ask(deps: Deps, question: str, answer: Answer) -> AnswerGrade:
-    cited = [quote_source(source.marker, source.chunk) for source in answer.sources if source.cited]
-    grade = await deps.judge(
-        "grade_answer",
-        AnswerGrade,
-        passages="\n\n".join(cited) or NO_PASSAGES,
-        answer=neutralise(answer.text),
-        question=one_line(question),
-    )
-    check_score(grade.score)
-    return grade
-
-
-def support(answer: Answer) -> float:
-    """The share of the answer's statements that their passages bear out, 0..1; one that can't be checked counts half,
-    and so does an answer that makes none."""
-    verdicts = [0.5 if one.supported is None else float(one.supported) for one in answer.grounding]
-    return fmean(verdicts or [0.5])
 
 
 async def grade_relevance(state: State, runtime: Runtime[Deps]) -> State:
@@ -431,7 +282,6 @@ async def fallback_response(state: State, runtime: Runtime[Deps]) -> State:
     return {"answer": await refuse(runtime.context, state["question"], candidates, reason=reason)}
 
 
-# ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph = StateGraph(State, context_schema=Deps)
     nodes = (

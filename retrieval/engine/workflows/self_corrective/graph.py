@@ -1,41 +1,19 @@
-"""Self-corrective RAG (seed 000): grade every document by itself, and search in other words while too few pass.
-
-    START → condense ─┬─ nothing to search in ─► no_answer ─► END
-                      └─► retrieve ─► grade ─┬─ passRate ≥ threshold, or rewrites used up ─► generate ──► END
-                             ▲        ▲      ├─ the same, and nothing has passed ──────────► no_answer ► END
-                             │        │      │  (with `force_generate`, as the seed has it ► generate)
-                             │        │      ├─ the same, and the web is wanted ─► web_search, once ─► grade
-                             │        └──────┼────────────────────────────────────────┘
-                             │               └─ passRate < threshold ─► rewrite ─┬─ no other words ► as above
-                             └───────────────────────────────────────────────────┘
-
-The grader judges each document against the question as it was asked, whatever was searched for, so a grade stands for
-the whole answer; what has passed in any round is what the answer is written from. Searching on stops early when the
-words run out.
-
-The web is the last resort, where it is configured and wanted: when nothing of the documents has passed, its pages are
-graded in their place.
-
-Only a model's grades, or its mark before the answer, end in no_answer: a document that no model has graded stays. With
-`force_generate` the answer is written at the limit from the best documents although none has passed, and says so.
-Nothing is asked back.
-"""
+"""The nodes of `self_corrective`, and how they follow one another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal, get_args
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from pydantic import BaseModel
 
 from ragsite.core.messages import worded
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import SearchRequest, SearchResult
-from retrieval.engine.providers.chat import limited
 from retrieval.engine.steps.answer.refuse import refuse
 from retrieval.engine.steps.answer.verdict_token import WayOut
 from retrieval.engine.steps.answer.write import write_answer
@@ -44,26 +22,17 @@ from retrieval.engine.steps.judge.grades import DocumentGrade, Graded, grade_key
 from retrieval.engine.steps.judge.grades import grade as grade_documents
 from retrieval.engine.steps.judge.rerank import rerank, reranking_is_on
 from retrieval.engine.steps.query.condense import condense as condense_question
-from retrieval.engine.steps.query.queries import NONE, QueryText, new_query, no_queries, own_words
+from retrieval.engine.steps.query.queries import own_words
 from retrieval.engine.steps.retrieve.search import breadth, search_documents
 from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.steps.retrieve.web import web_search as search_web
-from retrieval.engine.steps.step import step
-from retrieval.engine.text.quoting import label, one_line
-from retrieval.engine.trace import note, reason_text
-from retrieval.engine.values import Query, Question, ScoredChunk
-from retrieval.engine.workflows import Asking, Workflow, has_documents
+from retrieval.engine.values import Query, ScoredChunk
+from retrieval.engine.workflows.base import Asking, Workflow, has_documents
+from retrieval.engine.workflows.self_corrective.limits import TOP_K, Limits, limits_of
+from retrieval.engine.workflows.self_corrective.retry import rewrite_to_retry
 
-TOP_K = 5  # documents that a search gives the grader
-MIN_SIMILARITY = 0.3  # cosine below which a document is left out that only the vectors found
-REWRITES_LIMIT = 5  # the most that a request may ask for
 TIMEOUT_S = 180.0  # a whole answer
-MAX_FAILED = 5  # documents that the model is shown
-FAILED_CHARS = 160  # of each one's text
-REASON_CHARS = 300
-MAX_KEYWORDS = 8
 LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
-
 Verdict = Literal["generate", "rewrite", "web_search", "no_answer"]
 
 
@@ -78,30 +47,6 @@ class State(Asking, total=False):
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The seed's four numbers and its forced answer, of the request or of the settings."""
-
-    top_k: int
-    min_similarity: float
-    pass_rate: float
-    max_rewrites: int
-    force_generate: bool  # answer from the best documents where none has passed
-
-
-def limits_of(deps: Deps, question: Question) -> Limits:
-    options = question.options
-    settings = deps.settings.self_corrective
-    return Limits(
-        top_k=min(options.top_k or TOP_K, deps.settings.search.max_top_k),
-        min_similarity=MIN_SIMILARITY if options.min_similarity is None else options.min_similarity,
-        pass_rate=settings.pass_rate if options.pass_rate is None else options.pass_rate,
-        max_rewrites=settings.max_rewrites if options.max_rewrites is None else options.max_rewrites,
-        force_generate=settings.force_generate if options.force_generate is None else options.force_generate,
-    )
-
-
-# ------------------------------------------------------------------------------------------------ retrieval
 async def condense(state: State, runtime: Runtime[Deps]) -> State:
     question = state["question"]
     if has_documents(question):
@@ -158,7 +103,6 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     return {"candidates": results.candidates, "web_searched": True}
 
 
-# ------------------------------------------------------------------------------------------------ grade
 async def grade(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     question = state["question"]
@@ -221,52 +165,6 @@ def after_grading(state: State) -> Verdict:
     return state["verdict"]
 
 
-# ------------------------------------------------------------------------------------------------ rewrite
-class RewrittenQuery(BaseModel):
-    rewrite_reason: Annotated[str, limited(maxLength=160)] = ""
-    rewritten_query: QueryText
-    keywords: Annotated[list[Annotated[str, limited(minLength=1, maxLength=40)]], limited(minItems=1, maxItems=6)] = []
-
-
-@step("rewrite", fallback=no_queries, optional=True)
-async def rewrite_to_retry(
-    deps: Deps, question: Question, *, tried: Sequence[str], failed: Sequence[tuple[ScoredChunk, str]]
-) -> tuple[Query, ...]:
-    """One query in place of the last one. tried: the question, then its rewrites. failed: documents that do not serve,
-    and why."""
-    await deps.trace.announce("rewrite", tried[-1])
-    attempts = (f"{number}. {one_line(text)}" for number, text in enumerate(tried[1:], start=1))
-    reply = await deps.complete(
-        "retry_rewrite",
-        RewrittenQuery,
-        passages=_quote_failed(failed),
-        attempts="\n".join(attempts) or NONE,
-        query=one_line(tried[-1]),
-        question=one_line(question.standalone),
-    )
-    query = new_query(reply.rewritten_query, tried)
-    keywords = dict.fromkeys(filter(None, map(one_line, reply.keywords)))
-    note(
-        "rewritten",
-        original=tried[-1],
-        rewritten=query,
-        rewrite_reason=one_line(reply.rewrite_reason)[:REASON_CHARS],
-        keywords=list(keywords)[:MAX_KEYWORDS],
-        attempt=len(tried),
-        queries=[query],
-    )
-    return (Query(query, kind="rewrite"),)
-
-
-def _quote_failed(failed: Sequence[tuple[ScoredChunk, str]]) -> str:
-    lines = [
-        f"[{number}] {label(document.chunk)}: {one_line(document.chunk.text)[:FAILED_CHARS]}"
-        + (f" (rejected: {one_line(reason)})" if reason else "")
-        for number, (document, reason) in enumerate(failed[:MAX_FAILED], start=1)
-    ]
-    return "\n".join(lines) or NONE
-
-
 async def rewrite(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     graded = state["graded"]
@@ -305,7 +203,6 @@ def passing(documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGra
     return tuple(document for document in documents if grades[grade_key(document)].relevant)
 
 
-# ------------------------------------------------------------------------------------------------ answers
 async def generate(state: State, runtime: Runtime[Deps]) -> State:
     """From the documents that passed, of whichever search, and no others; where none has, from the best."""
     deps = runtime.context
@@ -330,7 +227,6 @@ async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
     return {"answer": await refuse(runtime.context, state["question"], documents, reason=reason)}
 
 
-# ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph = StateGraph(State, context_schema=Deps)
     for node in (condense, retrieve, web_search, grade, rewrite, generate, no_answer):

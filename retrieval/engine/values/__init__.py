@@ -1,0 +1,90 @@
+"""The values that travel through the engine: frozen, typed, no ORM.
+
+A query is text that is searched for; a question is what the user asked. A chunk is the unit that is indexed and cited.
+"""
+
+from retrieval.engine.values.answers import (
+    Answer,
+    Clarification,
+    CuratedAnswer,
+    CuratedBy,
+    Decision,
+    GroundedSentence,
+    SentenceEvidence,
+    Source,
+    SupportLevel,
+)
+from retrieval.engine.values.boosts import Boost, Boosts
+from retrieval.engine.values.chunks import (
+    HEADING_JOIN,
+    SCORE_NAMES,
+    SUMMARY_SEQ,
+    IndexRow,
+    Level,
+    ScoredChunk,
+    Scores,
+    SourceKind,
+    StoredChunk,
+    TailHit,
+)
+from retrieval.engine.values.filters import FILTERS_MODES, VOCABULARY_FIELDS, FiltersMode, SearchFilters, Vocabulary
+from retrieval.engine.values.memories import Exchange, Recall, RememberedFact
+from retrieval.engine.values.questions import (
+    TASK_NAMES,
+    AnswerOptions,
+    DocumentRef,
+    DocumentTask,
+    HistoryMessage,
+    OpenClarification,
+    Query,
+    QueryKind,
+    Question,
+    TaskName,
+)
+from retrieval.engine.values.scope import FRESH_FOR, CollectionRef, EmbeddingSpace, SearchScope
+
+__all__ = [
+    "FILTERS_MODES",
+    "FRESH_FOR",
+    "HEADING_JOIN",
+    "SCORE_NAMES",
+    "SUMMARY_SEQ",
+    "TASK_NAMES",
+    "VOCABULARY_FIELDS",
+    "Answer",
+    "AnswerOptions",
+    "Boost",
+    "Boosts",
+    "Clarification",
+    "CollectionRef",
+    "CuratedAnswer",
+    "CuratedBy",
+    "Decision",
+    "DocumentRef",
+    "DocumentTask",
+    "EmbeddingSpace",
+    "Exchange",
+    "FiltersMode",
+    "GroundedSentence",
+    "HistoryMessage",
+    "IndexRow",
+    "Level",
+    "OpenClarification",
+    "Query",
+    "QueryKind",
+    "Question",
+    "Recall",
+    "RememberedFact",
+    "ScoredChunk",
+    "Scores",
+    "SearchFilters",
+    "SearchScope",
+    "SentenceEvidence",
+    "Source",
+    "SourceKind",
+    "StoredChunk",
+    "SupportLevel",
+    "TailHit",
+    "TaskName",
+    "Vocabulary",
+]
