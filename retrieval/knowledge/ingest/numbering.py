@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import cn2an
 
 ROMAN = (
@@ -22,6 +24,9 @@ ROMAN = (
 MAX_ROMAN = 4999
 CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 STEMS = "甲乙丙丁戊己庚辛壬癸"
+SLIDE_TYPES = {"alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I", "ea1Chs": "一", "ea1Cht": "一"}
+SLIDE_MARKS = {"Period": ("", "."), "ParenR": ("", ")"), "ParenBoth": ("(", ")"), "Minus": ("- ", " -")}
+_SCHEME = re.compile(r"(alphaLc|alphaUc|romanLc|romanUc|arabic|circleNum|ea1Chs|ea1Cht|[a-z0-9]+)(?:Db)?(\w*)")
 
 
 def alphabetic(number: int) -> str:
@@ -49,6 +54,31 @@ def roman(number: int) -> str:
         count, number = divmod(number, value)
         numeral += letters * count
     return numeral
+
+
+def list_number(number: int, label_type: str) -> str:
+    """As HTML's `type` has it: 1, a, A, i, I; 一 for Chinese."""
+    match label_type:
+        case "a" | "A":
+            text = alphabetic(number)
+        case "i" | "I":
+            text = roman(number)
+        case "一":
+            return chinese(number)
+        case _:
+            return str(number)
+    return text.upper() if label_type.isupper() else text
+
+
+def slide_label(number: int, scheme: str) -> str:
+    """Of a list on a slide, by the name of its scheme (`ST_TextAutonumberScheme`): alphaLcParenBoth → (a)."""
+    match = _SCHEME.match(scheme)
+    kind, style = match.groups() if match else ("arabic", "Period")
+    if kind == "circleNum" and 0 < number <= len(CIRCLED):
+        return CIRCLED[number - 1]
+    text = list_number(number, SLIDE_TYPES.get(kind, "1"))
+    before, after = SLIDE_MARKS.get(style, ("", ""))
+    return f"{before}{text}{after}"
 
 
 def chinese(number: int) -> str:

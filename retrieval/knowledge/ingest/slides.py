@@ -17,12 +17,15 @@ from pptx.enum.shapes import MSO_SHAPE_TYPE, PP_PLACEHOLDER
 
 from ragsite.core.messages import Sentence
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title, table_block
+from retrieval.knowledge.ingest.numbering import slide_label
+from retrieval.knowledge.ingest.office_math import MATH, math_text
 from retrieval.knowledge.ingest.sheets.charts import chart_table
 from retrieval.knowledge.ingest.tables import SpannedCell, grid_of, tables_of
 from retrieval.knowledge.ingest.text import MAX_HEADING_CHARS
 from retrieval.knowledge.ingest.unread import bounded, charts, comments, drawings, on_slide, pictures, unread
 
-RUNNING = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.HEADER, PP_PLACEHOLDER.SLIDE_NUMBER)
+RUNNING = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.HEADER)
+NUMBER = PP_PLACEHOLDER.SLIDE_NUMBER
 EMBEDDED = (MSO_SHAPE_TYPE.EMBEDDED_OLE_OBJECT, MSO_SHAPE_TYPE.LINKED_OLE_OBJECT)
 MAX_NODES = 5_000  # of a diagram
 TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -41,9 +44,10 @@ def parse_pptx(path: Path) -> ParsedDocument:
     size = (presentation.slide_width or 0, presentation.slide_height or 0)
     blocks: list[Block] = []
     told: list[Sentence] = []
+    running: set[str] = set()
     for page, slide in enumerate(presentation.slides, 1):
         if slide.element.get("show") not in ("0", "false"):
-            reader = _SlideReader(slide, page, size)
+            reader = _SlideReader(slide, page, size, running)
             blocks += reader.blocks()
             told += reader.unread()
     title = (presentation.core_properties.title or "").strip()
@@ -58,11 +62,12 @@ def parse_pptx(path: Path) -> ParsedDocument:
 
 @dataclass(slots=True)
 class _SlideReader:
-    """size: width and height of the slides."""
+    """size: width and height of the slides. running: dates, headers and footers that slides before it show."""
 
     slide: Any
     page: int
     size: tuple[int, int]
+    running: set[str]
     _pictures: int = field(default=0, init=False)
     _charts: int = field(default=0, init=False)
     _drawings: int = field(default=0, init=False)
@@ -82,8 +87,19 @@ class _SlideReader:
             title = title or f"Slide {self.page}"
             yield Block(text=title, kind="heading", level=1, label=title, page=self.page)
         yield from texts
+        yield from self._running_blocks()
         if notes:
             yield Block(text=f"Notes: {notes}", kind="note", page=self.page)
+
+    def _running_blocks(self) -> Iterator[Block]:
+        """What every slide repeats, once."""
+        for shape in self.slide.placeholders:
+            if shape.placeholder_format.type not in RUNNING or not shape.has_text_frame:
+                continue
+            text = _text(shape.text_frame)
+            if text and text not in self.running:
+                self.running.add(text)
+                yield Block(text=text, page=self.page)
 
     def unread(self) -> Iterator[Sentence]:
         """After `blocks`."""
@@ -116,7 +132,7 @@ class _SlideReader:
         for shape in shapes:
             if title is not None and shape.shape_id == title.shape_id:
                 continue
-            is_running = shape.is_placeholder and shape.placeholder_format.type in RUNNING
+            is_running = shape.is_placeholder and shape.placeholder_format.type in (*RUNNING, NUMBER)
             if is_running or _is_hidden(shape) or (not in_group and self._is_beside(shape)):
                 continue
             if hasattr(shape, "shapes"):
@@ -181,19 +197,43 @@ def _spanned_cell(cell: Any) -> SpannedCell:
 
 
 def _text(frame: Any) -> str:
-    """One line for each paragraph; a line break inside one is a line break."""
-    lines = (line.strip() for line in frame.text.replace("\v", "\n").split("\n"))
-    return "\n".join(line for line in lines if line)
+    return "\n".join(_lines_in(frame._txBody))
 
 
 def _lines_in(element: etree._Element) -> list[str]:
-    """A line for each paragraph; the letters of equations are in elements of their own."""
+    """One for each paragraph, with its label where it is numbered; a line break in it begins another one."""
     lines = []
+    counts: dict[int, int] = {}  # of the numbered paragraphs, by their levels
     for paragraph in element.iter(f"{TEXT}p"):
-        texts = [text.text or "" for text in paragraph.iter(f"{TEXT}t", "{*}t")]
-        if line := " ".join("".join(texts).split()):
-            lines.append(line)
+        text = _paragraph_text(paragraph)
+        if not text.strip():
+            continue
+        label = _label(paragraph.find(f"{TEXT}pPr"), counts)
+        lines += [line for line in (" ".join(part.split()) for part in f"{label} {text}".split("\n")) if line]
     return lines
+
+
+def _paragraph_text(paragraph: etree._Element) -> str:
+    parts = []
+    for element in paragraph.iter(f"{TEXT}t", f"{TEXT}br", f"{MATH}oMath"):
+        if element.tag == f"{MATH}oMath":
+            parts.append(math_text(element))
+        else:
+            parts.append("\n" if element.tag == f"{TEXT}br" else element.text or "")
+    return "".join(parts).replace("\v", "\n")
+
+
+def _label(properties: etree._Element | None, counts: dict[int, int]) -> str:
+    """counts: of the paragraphs before it; a level is counted anew below another paragraph of a higher one."""
+    level = int(properties.get("lvl", "0")) if properties is not None else 0
+    numbered = properties.find(f"{TEXT}buAutoNum") if properties is not None else None
+    for other in [other for other in counts if other > level or (other == level and numbered is None)]:
+        del counts[other]
+    if numbered is None:
+        return ""
+    first = int(numbered.get("startAt", "1"))
+    counts[level] = counts.get(level, first - 1) + 1
+    return slide_label(counts[level], numbered.get("type", ""))
 
 
 def _diagram_lines(part: Any, relation: str) -> list[str]:

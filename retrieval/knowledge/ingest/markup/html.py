@@ -22,7 +22,7 @@ from retrieval.engine.text.statements import NAME_END
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import Block, BlockKind, ParsedDocument, Table, first_title, table_block
 from retrieval.knowledge.ingest.markup.visibility import Look, Visibility, is_hidden, look_of
-from retrieval.knowledge.ingest.numbering import alphabetic, roman
+from retrieval.knowledge.ingest.numbering import list_number
 from retrieval.knowledge.ingest.tables import CAPTION_JOIN, Row, SpannedCell, grid_of, tables_of
 from retrieval.knowledge.ingest.text import readable_text
 
@@ -111,6 +111,20 @@ BEFORE = {"mfrac": "", "msqrt": "√", "q": "“", "del": "~~", "s": "~~", "stri
 AFTER = {"mfrac": " ", "q": "”", "del": "~~", "s": "~~", "strike": "~~", "rt": ")"}
 BETWEEN = {"mfrac": "/", "msup": "^", "msub": "_", "munder": "_", "mover": "^", "msubsup": " "}  # of two children
 BULLET = "-"
+LIST_STYLES = {
+    "none": "",
+    "decimal": "1",
+    "lower-alpha": "a",
+    "lower-latin": "a",
+    "upper-alpha": "A",
+    "upper-latin": "A",
+    "lower-roman": "i",
+    "upper-roman": "I",
+    "cjk-ideographic": "一",
+    "simp-chinese-informal": "一",
+    "trad-chinese-informal": "一",
+}
+LIST_TYPES = ("1", "a", "A", "i", "I", "一")
 MAX_LEVEL = 6
 LAYOUT_CELL_CHARS = 600  # a cell with more is a part of the page, not of a table
 MAX_NESTED_CHARS = 400  # of a table in a cell that is told there; a longer one follows its table
@@ -172,7 +186,7 @@ def read_html(
 # ------------------------------------------------------------------------------------------------ what is open
 @dataclass(slots=True)
 class _List:
-    """An open list. label_type: of an ordered one as in HTML: 1, a, A, i, I; "" of another one."""
+    """An open list. label_type: of an ordered one as `list_number` knows them; "" of another one."""
 
     label_type: str
     number: int = 1
@@ -185,14 +199,7 @@ class _List:
             self.number = int(value)
         number = self.number
         self.number += self.step
-        match self.label_type:
-            case "a" | "A":
-                text = alphabetic(number)
-            case "i" | "I":
-                text = roman(number)
-            case _:
-                text = str(number)
-        return f"{text.upper() if self.label_type.isupper() else text}."
+        return f"{list_number(number, self.label_type)}."
 
 
 @dataclass(slots=True)
@@ -334,7 +341,7 @@ class _Reader:
             case "ul" | "menu" | "dir":
                 self._lists.append(_List(""))
             case "ol":
-                self._lists.append(_list_of(element))
+                self._lists.append(_list_of(element, self._visibility.styles(element)))
             case "li":
                 self._label = self._lists[-1].label(element.get("value")) if self._lists else BULLET
                 self._depth = max(1, len(self._lists))
@@ -574,13 +581,21 @@ def _target(element: etree._Element, by_id: dict[str, etree._Element]) -> etree.
 
 
 # ------------------------------------------------------------------------------------------------ elements
-def _list_of(element: etree._Element) -> _List:
+def _list_of(element: etree._Element, styles: Mapping[str, str]) -> _List:
+    """styles: its own, which say more than its attributes."""
+    styled = [LIST_STYLES[word] for word in _list_style(styles).split() if word in LIST_STYLES]
+    if "" in styled:  # its items are written with their labels, or have none
+        return _List("")
     start = element.get("start") or ""
     is_reversed = element.get("reversed") is not None
     items = sum(child.tag == "li" for child in element)
     number = int(start) if start.lstrip("-").isdigit() and len(start) < 10 else items if is_reversed else 1
-    label_type = element.get("type") or "1"
-    return _List(label_type if label_type in "1aAiI" else "1", number, -1 if is_reversed else 1)
+    label_type = next(iter(styled), element.get("type") or "1")
+    return _List(label_type if label_type in LIST_TYPES else "1", number, -1 if is_reversed else 1)
+
+
+def _list_style(styles: Mapping[str, str]) -> str:
+    return styles.get("list-style-type") or styles.get("list-style") or ""
 
 
 def _input_text(element: etree._Element) -> str:

@@ -42,6 +42,8 @@ PROPERTIES = frozenset(
         "width",
         "max-height",
         "overflow",
+        "list-style",
+        "list-style-type",
     )
 )
 PX = {"px": 1.0, "pt": 4 / 3, "em": 16.0, "rem": 16.0, "%": 16 / 100, "vw": 10.0, "vh": 10.0, "": 1.0}
@@ -82,7 +84,7 @@ class Visibility:
         self._read_sheets(root)
 
     def styles(self, element: etree._Element) -> Styles:
-        """What is declared for it, of the properties that can hide."""
+        """What is declared for it, of the properties that can hide, and of how lists are labelled."""
         declared = dict(self._declared.get(element, {}))
         for name, value, is_important in _declarations(element.get("style") or ""):
             _declare(declared, name, value, (is_important, INLINE, next(self._order)))
@@ -268,7 +270,7 @@ Declaration = tuple[str, str, bool]  # name, value, important
 
 
 def _rules(nodes: list[Any]) -> Iterator[tuple[str, list[Declaration]]]:
-    """(selectors, declarations) of the rules that hold on a screen and have properties that can hide."""
+    """(selectors, declarations) of the rules that hold on a screen and declare some of `PROPERTIES`."""
     for node in nodes:
         if node.type == "qualified-rule":
             declarations = list(_declared(tinycss2.parse_declaration_list(node.content, skip_comments=True)))

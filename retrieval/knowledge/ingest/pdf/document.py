@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import cast
 
 import pypdfium2
-from pypdfium2.raw import FS_RECTF
+from pypdfium2.raw import FORMTYPE_XFA_FULL, FS_RECTF
 
 from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
@@ -36,6 +36,7 @@ from retrieval.knowledge.ingest.blocks import (
 from retrieval.knowledge.ingest.images.ocr import RecognisedPage, ocr_languages, recognised_pages
 from retrieval.knowledge.ingest.pdf.drawings import Drawings, page_drawings
 from retrieval.knowledge.ingest.pdf.fields import TICKS, PageAnnotations, page_annotations, place_on_page, with_stamps
+from retrieval.knowledge.ingest.pdf.layers import Layers
 from retrieval.knowledge.ingest.pdf.tables import Columns, PageTable, page_layout
 from retrieval.knowledge.ingest.pdf.text import PageText, Run, TextLine, joined, space_between, width_of
 from retrieval.knowledge.ingest.tables import Row, tables_of
@@ -48,6 +49,7 @@ NO_TEXT = worded("The PDF shows no text.")
 NO_PAGES = worded("The PDF has no pages.")
 PROTECTED = worded("The PDF is protected by a password; save it without one.")
 BROKEN = worded("The PDF is damaged and cannot be opened; save or download it again.")
+XFA_FORM = worded("a form (XFA) that few programs show")
 PDFIUM_SUCCESS = 0  # what pdfium names as the reason why it does not open a document without pages
 PDFIUM_PASSWORD = 4  # FPDF_ERR_PASSWORD
 MAX_PAGES = 3_000
@@ -109,7 +111,7 @@ def parse_pdf(path: Path) -> ParsedDocument:
                 worded("The PDF has more than {max_pages:,} pages; split it.", max_pages=MAX_PAGES)
             )
         document.init_forms()
-        contents = _contents(document)
+        contents = _contents(document, Layers(path))
         scans = [number for number, content in enumerate(contents, 1) if content.is_picture]
         if not any(content.lines for content in contents):
             scans = [number for number, content in enumerate(contents, 1) if not content.lines and content.width]
@@ -196,7 +198,7 @@ def _scanned(document: pypdfium2.PdfDocument, numbers: Sequence[int], *, is_all:
     return recognised_pages(document, numbers, languages, is_all=is_all)
 
 
-def _contents(document: pypdfium2.PdfDocument) -> list[_PageContent]:
+def _contents(document: pypdfium2.PdfDocument, layers: Layers) -> list[_PageContent]:
     """A broken page is empty; if all are, the document is reported as such."""
     contents: list[_PageContent] = []
     failures = 0
@@ -209,7 +211,7 @@ def _contents(document: pypdfium2.PdfDocument) -> list[_PageContent]:
             if annotations.has_stamps:
                 page = with_stamps(page, number)
             text = PageText(page)
-            content.drawings = page_drawings(page)
+            content.drawings = page_drawings(page, layers)
             content.lines = text.lines(content.drawings)
             _add_annotations(content, annotations, text)
             text.close()
@@ -245,6 +247,8 @@ def _unread(
             yield unread(pictures(1), on_page(number))
         if content.files:
             yield unread(attachments(content.files), on_page(number))
+    if document.get_formtype() == FORMTYPE_XFA_FULL:
+        yield XFA_FORM
     if files := document.count_attachments():
         yield unread(attachments(files))
 
@@ -262,7 +266,8 @@ def _running_lines(pages: Sequence[Sequence[TextLine]]) -> set[tuple[int, TextLi
 
 
 def _running(ends: Sequence[tuple[int, TextLine]], least: float) -> set[tuple[int, TextLine]]:
-    """First and last lines, with their pages, that are the same on so many pages but for numbers that count pages.
+    """First and last lines, with their pages, that are the same on so many pages but for numbers that count pages; the
+    first one of those that are wholly the same is text of its page.
 
     A number that changes in another way is content, like that of a table's last row on each page.
     """
@@ -274,7 +279,7 @@ def _running(ends: Sequence[tuple[int, TextLine]], least: float) -> set[tuple[in
     for group in groups.values():
         if len(group) < least:
             continue
-        numbers = [[int(number) for number in _DIGITS.findall(line.text)] for _, line in group]
+        numbers = [tuple(int(number) for number in _DIGITS.findall(line.text)) for _, line in group]
         is_same = [True] * len(group)
         for column in zip(*numbers, strict=True):
             told = Counter(column)
@@ -284,7 +289,9 @@ def _running(ends: Sequence[tuple[int, TextLine]], least: float) -> set[tuple[in
             for at, (number, (page, _)) in enumerate(zip(column, group, strict=True)):
                 is_same[at] &= number == value if times >= steps else number - page == step
         if sum(is_same) >= least:
-            running.update(end for end, same in zip(group, is_same, strict=True) if same)
+            repeated = [end for end, same in zip(group, is_same, strict=True) if same]
+            has_words = any(map(str.isalpha, repeated[0][1].text))
+            running.update(repeated[1:] if has_words and len(set(numbers)) == 1 else repeated)
     return running
 
 

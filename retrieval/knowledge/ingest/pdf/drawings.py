@@ -12,6 +12,8 @@ from typing import NamedTuple
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
+from retrieval.knowledge.ingest.pdf.layers import Layers
+
 MAX_OBJECTS = 30_000  # of a page, that are looked at
 MAX_PATHS = 6_000  # of a page: what has more is a drawing, not tables
 MAX_SEGMENTS = 400  # of a path: what has more is a drawing
@@ -193,8 +195,9 @@ class _Shape(NamedTuple):
 class _Reader:
     """Reads a page's objects in the order in which they are drawn."""
 
-    def __init__(self, page: pypdfium2.PdfPage, drawings: Drawings, rotation: int) -> None:
+    def __init__(self, page: pypdfium2.PdfPage, drawings: Drawings, layers: Layers, rotation: int) -> None:
         self.drawings = drawings
+        self._layers = layers
         self._page = page
         self._rotation = rotation
         self._texts: list[_Text] = []
@@ -204,7 +207,7 @@ class _Reader:
         self._paths = 0
 
     def read(self) -> None:
-        self._objects(self._page.raw, IDENTITY, 0)
+        self._objects(self._page.raw, IDENTITY, 0, is_shown=True)
         if self._read > MAX_OBJECTS or self._paths > MAX_PATHS:
             self.drawings.across.clear()
             self.drawings.down.clear()
@@ -212,7 +215,7 @@ class _Reader:
         self.drawings.down = _joined_borders(self.drawings.down)
         self._look_for_hidden()
 
-    def _objects(self, parent: object, matrix: Matrix, depth: int) -> None:
+    def _objects(self, parent: object, matrix: Matrix, depth: int, *, is_shown: bool) -> None:
         is_form = depth > 0
         count = pdfium_c.FPDFFormObj_CountObjects if is_form else pdfium_c.FPDFPage_CountObjects
         get = pdfium_c.FPDFFormObj_GetObject if is_form else pdfium_c.FPDFPage_GetObject
@@ -221,7 +224,16 @@ class _Reader:
             if self._read > MAX_OBJECTS:
                 return
             drawn = get(parent, at)
-            match pdfium_c.FPDFPageObj_GetType(drawn):
+            kind = pdfium_c.FPDFPageObj_GetType(drawn)
+            is_seen = is_shown and not self._layers.hides(drawn)
+            if kind == pdfium_c.FPDF_PAGEOBJ_FORM:
+                if depth < MAX_DEPTH:
+                    self._objects(drawn, _matrix(drawn).then(matrix), depth + 1, is_shown=is_seen)
+                continue
+            if not is_seen:
+                self.drawings.hidden.add(_address(drawn))
+                continue
+            match kind:
                 case pdfium_c.FPDF_PAGEOBJ_TEXT:
                     self._text(drawn, matrix)
                 case pdfium_c.FPDF_PAGEOBJ_PATH:
@@ -232,14 +244,12 @@ class _Reader:
                     self._shapes.append(_Shape(rect, None, False, self._read))
                 case pdfium_c.FPDF_PAGEOBJ_SHADING:
                     self._shapes.append(_Shape(matrix.rect(_bounds(drawn)), None, False, self._read))
-                case pdfium_c.FPDF_PAGEOBJ_FORM if depth < MAX_DEPTH:
-                    self._objects(drawn, _matrix(drawn).then(matrix), depth + 1)
 
     # -------------------------------------------------------------------------------------------- text
     def _text(self, drawn: object, matrix: Matrix) -> None:
         rect = matrix.rect(_bounds(drawn))
         mode = pdfium_c.FPDFTextObj_GetTextRenderMode(drawn)
-        address = ctypes.cast(drawn, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+        address = _address(drawn)
         page = self.drawings.page
         is_outside = (
             rect.right < page.left or rect.left > page.right or rect.top < page.bottom or rect.bottom > page.top
@@ -335,7 +345,7 @@ class _Reader:
         self._thin(shown)
 
 
-def page_drawings(page: pypdfium2.PdfPage) -> Drawings:
+def page_drawings(page: pypdfium2.PdfPage, layers: Layers) -> Drawings:
     """Raises nothing for what is odd: a page whose objects can't be read has no drawings."""
     rotation = page.get_rotation()
     media = Rect(*page.get_mediabox())
@@ -347,11 +357,15 @@ def page_drawings(page: pypdfium2.PdfPage) -> Drawings:
         min(media.top, crop.top),
     )
     drawings = Drawings(page=visible if visible.width > 0 and visible.height > 0 else media)
-    _Reader(page, drawings, rotation).read()
+    _Reader(page, drawings, layers, rotation).read()
     return drawings
 
 
 # ------------------------------------------------------------------------------------------------ pdfium's values
+def _address(drawn: object) -> int:
+    return ctypes.cast(drawn, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+
+
 def _bounds(drawn: object) -> Rect:
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     pdfium_c.FPDFPageObj_GetBounds(drawn, left, bottom, right, top)

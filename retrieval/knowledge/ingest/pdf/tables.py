@@ -660,9 +660,10 @@ def _joined_rows(run: Sequence[_PartedRow], lines: Sequence[_Line]) -> list[_Lin
     rows: list[_Line] = []
     for block in blocks:
         firsts = sum(bool(lines[at][0]) for at in block)
+        whole = sum(all(lines[at][1:]) for at in block)  # several: the first cell spans rows
         for at in block:
             filled = sum(map(bool, lines[at]))
-            is_one_row = is_loose and firsts == 1 and at != block[0]
+            is_one_row = is_loose and firsts == 1 and whole < 2 and at != block[0]
             goes_on = at > 0 and not lines[at][0] and (filled == 1 or steps[at - 1] < 0.9 * pitch)
             if rows and (is_one_row or (goes_on and not (is_loose and at == block[0]))):
                 for cell, more in zip(rows[-1], lines[at], strict=True):

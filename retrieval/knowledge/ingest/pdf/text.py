@@ -37,6 +37,8 @@ _RAW_LINE = re.compile(r"[^\r\n]+")
 _BOLD = re.compile(r"bold|black|heavy", re.I)
 _WORD = re.compile(rf"[{WIDE}]|[^\s{WIDE}]+")
 _NOT_BLANK = re.compile(r"\S+")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
+_BLANKS = re.compile(r"\s+")
 _WIDE_CHARACTER = re.compile(f"[{WIDE}]")
 _WIDE_END = re.compile(f"[{WIDE}]$")
 _WIDE_START = re.compile(f"^[{WIDE}]")
@@ -132,7 +134,7 @@ class PageText:
         parted: list[Run | str] = []
         lines: list[TextLine] = []
         for match in _RAW_LINE.finditer(text.text):
-            *whole, last = self._level_parts(text.part(*match.span()))
+            *whole, last = map(self._from_the_left, self._level_parts(text.part(*match.span())))
             for part in map(_shown, whole):
                 if part.text:
                     lines.append(self.line(joined([*parted, part])))
@@ -213,7 +215,35 @@ class PageText:
             if code and not (has_hidden and self._is_hidden(at, drawings)):
                 text.append(chr(code))
                 places.append(at)
-        return Run("".join(text), tuple(places))
+        return self._with_whole_turned_words(Run("".join(text), tuple(places)))
+
+    def _with_whole_turned_words(self, run: Run) -> Run:
+        """pdfium takes letters of turned text that were placed one by one for words or lines of their own."""
+        parts: list[Run | str] = []
+        done = 0
+        for blanks in _BLANKS.finditer(run.text):
+            start, end = blanks.span()
+            if start == 0 or end == len(run.text) or not self._turn(run.places[start - 1]):
+                continue
+            if any(not pdfium_c.FPDFText_IsGenerated(self.textpage, place) for place in run.places[start:end]):
+                continue
+            between = self._between_turned(run.places[start - 1], run.places[end])
+            if between is not None:
+                parts += [Run(run.text[done:start], run.places[done:start]), between]
+                done = end
+        return joined([*parts, Run(run.text[done:], run.places[done:])]) if parts else run
+
+    def _between_turned(self, before: int, after: int) -> str | None:
+        """What parts two characters of one turned line; None where they stand in different ones."""
+        turn = self._turn(before)
+        if turn % 90 or turn != self._turn(after):
+            return None
+        first = turned(self.rect(before), -turn)
+        second = turned(self.rect(after), -turn)
+        gap = second.left - first.right
+        if not first.is_level(second) or not -first.height < gap <= first.height:
+            return None
+        return "" if gap <= TOUCHING * first.height else " "
 
     def _is_hidden(self, at: int, drawings: Drawings) -> bool:
         text_object = pdfium_c.FPDFText_GetTextObject(self.textpage, at)
@@ -242,17 +272,42 @@ class PageText:
                     begin = at
 
     def _level_parts(self, run: Run) -> list[Run]:
-        """pdfium takes what stands below each other in a column of a table for one line, if it is narrow."""
+        """pdfium takes turned text for the end of a line beside it, and for one line what stands below each other in a
+        narrow column of a table."""
         shown = [at for at, character in enumerate(run.text) if not character.isspace()]
-        if len(shown) < 2:
-            return [run]
-        rects = [self.rect(run.places[shown[0]]), self.rect(run.places[shown[-1]])]
-        if rects[0].is_level(rects[1]) or self._turn(run.places[shown[0]]) or _WIDE_CHARACTER.search(run.text):
+        if len(shown) < 2 or self.rect(run.places[shown[0]]).is_level(self.rect(run.places[shown[-1]])):
             return [run]
         parts: list[Run] = []
+        for turn, group in itertools.groupby(shown, key=lambda at: self._turn(run.places[at])):
+            places = list(group)
+            part = run.part(places[0], places[-1] + 1)
+            parts += [part] if turn or _WIDE_CHARACTER.search(part.text) else self._stacked_parts(part)
+        return parts
+
+    def _from_the_left(self, run: Run) -> Run:
+        """The words of a level line as they stand: programs draw those of another font, as symbols, at its end."""
+        spans = [match.span() for match in _NOT_BLANK.finditer(run.text)]
+        lefts = [self.rect(run.places[start]).left for start, _ in spans]
+        if lefts == sorted(lefts) or _RIGHT_TO_LEFT.search(run.text) or self._turn(run.places[0]):
+            return run
+        rects = [self.rect(run.places[start]).around(self.rect(run.places[end - 1])) for start, end in spans]
+        order = sorted(range(len(spans)), key=lefts.__getitem__)
+        height = rects[0].height
+        gaps = [rects[after].left - rects[before].right for before, after in itertools.pairwise(order)]
+        if min(gaps) < -TOUCHING * height or not all(rects[0].is_level(rect) for rect in rects):
+            return run
+        parts: list[Run | str] = [run.part(*spans[order[0]])]
+        for gap, at in zip(gaps, order[1:], strict=True):
+            parts += [" " if gap > TOUCHING * height / 2 else "", run.part(*spans[at])]
+        return joined(parts)
+
+    def _stacked_parts(self, run: Run) -> list[Run]:
+        parts: list[Run] = []
         begin = 0
-        above = rects[0]
-        for at in shown[1:]:
+        above = self.rect(run.places[0])
+        for at, character in enumerate(run.text):
+            if character.isspace():
+                continue
             rect = self.rect(run.places[at])
             is_below = not above.is_level(rect) and rect.left < above.right
             if is_below and run.text[at - 1] not in _HYPHENS:

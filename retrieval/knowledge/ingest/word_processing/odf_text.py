@@ -18,7 +18,7 @@ from ragsite.core.messages import Sentence
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import ParsedDocument, first_title
 from retrieval.knowledge.ingest.markup.html import Mark, read_html
-from retrieval.knowledge.ingest.numbering import alphabetic, roman
+from retrieval.knowledge.ingest.numbering import list_number
 from retrieval.knowledge.ingest.sniff import damaged
 from retrieval.knowledge.ingest.word_processing.word_styles import PARSER
 
@@ -45,8 +45,12 @@ SKIPPED = frozenset(
         f"{OFFICE}forms",
     )
 )
+XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
+LINK = "{http://www.w3.org/1999/xlink}href"
+MATH = "{http://www.w3.org/1998/Math/MathML}math"
 BULLET = "-"
 MAX_REPEATS = 50  # of a cell; sheets in a text repeat empty ones without end
+MAX_FORMULAS = 2_000
 MAX_LEVEL = 6
 
 
@@ -57,11 +61,12 @@ def parse_odt(path: Path) -> ParsedDocument:
         for name in ("content.xml", "styles.xml", "meta.xml"):
             if name in archive.namelist():
                 parts[name] = etree.fromstring(archive.read(name), PARSER)
+        formulas = _formulas(archive, parts.get("content.xml"))
     content = parts.get("content.xml")
     body = None if content is None else content.find(f"{OFFICE}body/{OFFICE}text")
     if content is None or body is None:
         raise damaged("odt")
-    maker = _Maker(_Styles(parts))
+    maker = _Maker(_Styles(parts), formulas)
     for region in _running_texts(parts.get("styles.xml"), "header"):
         maker.read(region)
     maker.read(body)
@@ -71,6 +76,23 @@ def parse_odt(path: Path) -> ParsedDocument:
     meta = parts.get("meta.xml")
     title = "" if meta is None else (meta.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "").strip()
     return ParsedDocument(blocks=tuple(blocks), title=title or first_title(blocks), unread=maker.told)
+
+
+def _formulas(archive: zipfile.ZipFile, content: etree._Element | None) -> dict[str, etree._Element]:
+    """Link of an object → its MathML, as HTML has it, of those that are formulas."""
+    names = set(archive.namelist())
+    formulas: dict[str, etree._Element] = {}
+    for element in () if content is None else content.iter(f"{DRAW}object"):
+        link = element.get(LINK) or ""
+        part = f"{link.removeprefix('./').rstrip('/')}/content.xml"
+        if part not in names or link in formulas or len(formulas) >= MAX_FORMULAS:
+            continue
+        root = etree.fromstring(archive.read(part), PARSER)
+        if root.tag == MATH:
+            for inner in root.iter(etree.Element):
+                inner.tag = etree.QName(inner).localname
+            formulas[link] = root
+    return formulas
 
 
 def _running_texts(styles: etree._Element | None, kind: str) -> Iterator[etree._Element]:
@@ -177,29 +199,19 @@ class _Counters:
         for at in range(max(1, depth - level.levels_shown + 1), depth + 1):
             other = self.levels.get(at, level)
             if other.number_format:
-                numbers.append(_number(self.counts.get(at, other.start), other.number_format))
+                numbers.append(list_number(self.counts.get(at, other.start), other.number_format))
         return f"{level.prefix}{'.'.join(numbers)}{level.suffix}".strip()
-
-
-def _number(number: int, number_format: str) -> str:
-    match number_format:
-        case "a" | "A":
-            text = alphabetic(number)
-        case "i" | "I":
-            text = roman(number)
-        case _:
-            return str(number)
-    return text.upper() if number_format.isupper() else text
 
 
 # ------------------------------------------------------------------------------------------------ HTML
 class _Maker:
-    """root: what was made so far. marks: the items of its lists and its notes."""
+    """root: what was made so far. marks: the items of its lists and its notes. formulas: by the links to them."""
 
-    def __init__(self, styles: _Styles) -> None:
+    def __init__(self, styles: _Styles, formulas: dict[str, etree._Element]) -> None:
         self.root = lxml_html.Element("body")
         self.marks: dict[etree._Element, Mark] = {}
         self._styles = styles
+        self._formulas = formulas
         self._pictures = 0
         self._drawings = 0
         self._headings = _Counters(styles.outline)
@@ -257,6 +269,8 @@ class _Maker:
                 pass
             case "image":
                 self._pictures += 1
+            case "object" if (formula := self._formulas.pop(source.get(LINK) or "", None)) is not None:
+                target.append(formula)
             case "object" | "object-ole" | "plugin":
                 self._drawings += 1
             case "text-box":
@@ -301,12 +315,14 @@ class _Maker:
         outer = self._counters
         if outer is None or (name and self._depth == 0):
             levels = self._styles.list_levels(name)
-            key = source.get("{http://www.w3.org/XML/1998/namespace}id") or ""
-            continued = source.get(f"{TEXT}continue-list") or ""
             goes_on = source.get(f"{TEXT}continue-numbering") == "true"
-            known = self._lists.get(continued) or (self._lists.get(f"style {name}") if goes_on else None)
+            known = self._lists.get(f"list {source.get(f'{TEXT}continue-list')}")
+            if known is None and goes_on:
+                known = self._lists.get(f"style {name}")
             self._counters = known or _Counters(levels)
-            self._lists[key] = self._lists[f"style {name}"] = self._counters
+            self._lists[f"style {name}"] = self._counters
+            if key := source.get(XML_ID):
+                self._lists[f"list {key}"] = self._counters
         elif name:
             self._counters = _Counters(self._styles.list_levels(name) or outer.levels, outer.counts)
         self._depth += 1

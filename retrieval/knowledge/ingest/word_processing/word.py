@@ -21,6 +21,7 @@ from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import ParsedDocument, first_title
 from retrieval.knowledge.ingest.markup.html import HEADINGS, Mark, read_html, tree_of
+from retrieval.knowledge.ingest.office_math import MATH, math_text
 from retrieval.knowledge.ingest.text import MAX_HEADING_CHARS, heading_level
 from retrieval.knowledge.ingest.word_processing.word_numbering import MAX_LEVELS, Labels
 from retrieval.knowledge.ingest.word_processing.word_styles import PARSER, Styles, is_on, tag
@@ -35,7 +36,6 @@ NEEDED = frozenset(
 CORE_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 CHARTS = (
     "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart",
     "{http://schemas.microsoft.com/office/drawing/2014/chartex}chart",
@@ -140,7 +140,7 @@ def _make_plain(root: etree._Element, styles: Styles) -> None:
     for choice in list(root.iter(f"{COMPATIBLE}AlternateContent")):
         _choose(choice)
     for element in list(root.iter(f"{MATH}oMath")):
-        _replace(element, [_run(_math_text(element))])
+        _replace(element, [_run(math_text(element))])
     for ruby in list(root.iter(tag("ruby"))):
         base, above = ("".join(ruby.find(tag(name)).itertext(tag("t"))) for name in ("rubyBase", "rt"))
         _replace(ruby, [_text(f"{base}({above})")])
@@ -181,25 +181,6 @@ def _lift(content: etree._Element) -> None:
     for element in reversed(content):
         anchor.addnext(element)
     _remove(content)
-
-
-def _math_text(element: etree._Element) -> str:
-    """An equation on one line."""
-    parts = []
-    for child in element:
-        inner = _math_text(child) if len(child) else child.text or ""
-        match child.tag.removeprefix(MATH):
-            case "den":
-                parts.append(f"/{inner}")
-            case "sup":
-                parts.append(f"^{inner}")
-            case "sub":
-                parts.append(f"_{inner}")
-            case "rad":
-                parts.append(f"√{inner}")
-            case name if not name.endswith("Pr"):
-                parts.append(inner)
-    return "".join(parts)
 
 
 # ------------------------------------------------------------------------------------------------ headers, footers

@@ -78,9 +78,11 @@ def _assembled(objects: Sequence[bytes], trailer: bytes) -> bytes:
     return output.getvalue()
 
 
-def drawn_pdf(*streams: str, page: str = "", catalog: str = "", objects: Sequence[str] = ()) -> bytes:
-    """A PDF with a page for each content stream; /F1 is Helvetica, /F2 its bold face. page, catalog: more entries of
-    each page, and of the document; objects: what they refer to, numbered from 5."""
+def drawn_pdf(
+    *streams: str, page: str = "", resources: str = "", catalog: str = "", objects: Sequence[str] = ()
+) -> bytes:
+    """A PDF with a page for each content stream; /F1 is Helvetica, /F2 its bold face. page, resources, catalog: more
+    entries of each page, of its resources, and of the document; objects: what they refer to, numbered from 5."""
     first = 5 + len(objects)
     kids = range(first, first + 2 * len(streams), 2)
     references = " ".join(f"{kid} 0 R" for kid in kids)
@@ -94,7 +96,7 @@ def drawn_pdf(*streams: str, page: str = "", catalog: str = "", objects: Sequenc
     for kid, stream in zip(kids, streams, strict=True):
         bodies.append(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {kid + 1} 0 R"
-            f" /Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> {page} >>"
+            f" /Resources << /Font << /F1 3 0 R /F2 4 0 R >> {resources} >> {page} >>"
         )
         bodies.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
     return _assembled([body.encode("latin-1") for body in bodies], b"/Root 1 0 R")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pptx
 from PIL import Image
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
+from pptx.enum.shapes import PP_PLACEHOLDER
 from pptx.opc.constants import CONTENT_TYPE as CT
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.opc.package import Part
@@ -17,6 +19,7 @@ from pptx.util import Emu
 
 from retrieval.knowledge.ingest.blocks import ParsedDocument
 from retrieval.knowledge.ingest.reading import parse_file
+from retrieval.knowledge.ingest.slides import TEXT
 from retrieval.knowledge.ingest.sniff import kind_by_name
 from tests.retrieval.knowledge.ingest.files import pptx_bytes, zip_bytes, zip_entries
 
@@ -124,6 +127,36 @@ def test_a_diagrams_texts_are_read_in_their_order(tmp_path: Path) -> None:
 
 def test_what_only_newer_programs_show_is_read(tmp_path: Path) -> None:
     assert "Fee = 4 x days" in read(tmp_path, with_shapes(pptx_bytes(), EQUATION)).text
+
+
+def test_numbered_paragraphs_show_their_labels(tmp_path: Path) -> None:
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    frame = slide.shapes.add_textbox(0, 0, Emu(900_000), Emu(300_000)).text_frame
+    schemes = ["arabicPeriod", "alphaLcParenBoth", "alphaLcParenBoth", "arabicPeriod", "", "romanUcParenR"]
+    for number, scheme in enumerate(schemes):
+        paragraph = frame.paragraphs[0] if not number else frame.add_paragraph()
+        paragraph.text = f"step {number}"
+        paragraph.level = int(scheme.startswith("alpha"))
+        if scheme:
+            label = paragraph._p.get_or_add_pPr().makeelement(f"{TEXT}buAutoNum", {"type": scheme})
+            paragraph._p.pPr.append(label)
+    shown = ["1. step 0", "(a) step 1", "(b) step 2", "2. step 3", "step 4", "I) step 5"]
+    assert read(tmp_path, saved(presentation)).text.replace("\n\n", "\n").split("\n") == shown
+
+
+def test_what_every_slide_repeats_is_read_once(tmp_path: Path) -> None:
+    presentation = pptx.Presentation()
+    layout = presentation.slide_layouts[5]
+    for title in ("Map", "Plan"):
+        slide = presentation.slides.add_slide(layout)
+        slide.shapes.title.text = title
+        for placeholder in layout.placeholders:
+            if placeholder.placeholder_format.type in (PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.SLIDE_NUMBER):
+                slide.shapes._spTree.append(copy.deepcopy(placeholder._element))
+                slide.placeholders[placeholder.placeholder_format.idx].text_frame.text = "Harbour office 7"
+    texts = [(block.page, block.text) for block in read(tmp_path, saved(presentation)).blocks]
+    assert texts == [(1, "Map"), (1, "Harbour office 7"), (2, "Plan")]
 
 
 def test_hidden_shapes_and_those_beside_the_slide_are_left_out(tmp_path: Path) -> None:

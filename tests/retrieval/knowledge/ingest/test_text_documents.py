@@ -10,7 +10,7 @@ from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest.blocks import ParsedDocument
 from retrieval.knowledge.ingest.reading import parse_file
 from retrieval.knowledge.ingest.sniff import kind_by_name
-from tests.retrieval.knowledge.ingest.files import epub_bytes, odt_bytes, zip_bytes
+from tests.retrieval.knowledge.ingest.files import epub_bytes, odt_bytes, zip_bytes, zip_entries
 
 
 def read(tmp_path: Path, name: str, data: bytes) -> ParsedDocument:
@@ -113,6 +113,24 @@ def test_an_opendocument_text_is_read_as_it_is_shown(tmp_path: Path) -> None:
         ("paragraph", 0, "Hotline 5512"),
     ]
     assert (document.title, [str(one) for one in document.unread]) == ("Boat terms", ["1 picture without text"])
+
+
+def test_lists_of_an_opendocument_text_are_labelled_by_their_own_styles(tmp_path: Path) -> None:
+    bullets = '<text:list-style style:name="B"><text:list-level-style-bullet text:level="1"/></text:list-style>'
+    numbered = f'<text:list text:style-name="L">{item("<text:p>Sign</text:p>")}</text:list>'
+    body = f'{numbered}<text:list text:style-name="B">{item("<text:p>Bring a vest</text:p>")}</text:list>{numbered}'
+    document = read(tmp_path, "a.odt", odt_bytes(body, styles=STYLES + bullets))
+    assert [block.text for block in document.blocks] == ["1. Sign", "- Bring a vest", "1. Sign"]
+
+
+def test_a_formula_of_an_opendocument_text_is_read(tmp_path: Path) -> None:
+    link = 'xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="./F1"'
+    body = f"<text:p>It is <draw:frame><draw:object {link}/><draw:image/></draw:frame> in all.</text:p>"
+    math = "<mfrac><mi>a</mi><mn>8</mn></mfrac><mo>+</mo><msup><mi>h</mi><mn>2</mn></msup>"
+    formula = f'<math xmlns="http://www.w3.org/1998/Math/MathML">{math}</math>'
+    files = zip_entries(odt_bytes(body)) | {"F1/content.xml": formula.encode()}
+    document = read(tmp_path, "a.odt", zip_bytes(files))
+    assert (document.text, document.unread) == ("It is a/8 +h^2 in all.", ())
 
 
 # ------------------------------------------------------------------------------------------------ books

@@ -140,6 +140,14 @@ def test_lists_keep_their_levels_and_labels() -> None:
     ]
 
 
+def test_styles_say_how_lists_are_labelled() -> None:
+    page = (
+        "<style>.s { list-style: none }</style><ol style='list-style-type: lower-roman'><li>one<li>two</ol>"
+        "<ol class=s><li>(a) three</ol>"
+    )
+    assert texts(page) == ["i. one", "ii. two", "- (a) three"]
+
+
 def test_a_definition_stands_with_its_term() -> None:
     late = "<dt>Late</dt><dt>Lost</dt><dd>9 euros</dd><dd>a day</dd>"
     page = f"<dl><dt>Deposit</dt><dd>80 euros</dd>{late}<dt>Other</dt></dl>"

@@ -247,7 +247,37 @@ def test_turned_and_vertical_text_is_read_in_its_order(tmp_path: Path) -> None:
     assert texts == ["The fee is 40 euros.", "Form QM-9", "QUAY"]
 
 
+def test_letters_of_turned_text_that_are_placed_one_by_one_are_words(tmp_path: Path) -> None:
+    letters = [drawn_text(40, 300 + 7 * at, letter, turn="0 1 -1 0") for at, letter in enumerate("QUAY RENT")]
+    assert parsed(tmp_path, drawn_pdf("\n".join([SEEN, *letters]))).text == "The fee is 40 euros.\n\nQUAY RENT"
+
+
+def test_symbols_that_are_drawn_after_their_line_stand_in_it(tmp_path: Path) -> None:
+    stream = f"{drawn_text(60, 700, 'Call')} {drawn_text(110, 700, 'now.')} {drawn_text(85, 700, '555')}"
+    assert parsed(tmp_path, drawn_pdf(stream)).text == "Call 555 now."
+
+
+@pytest.mark.parametrize("state", ["/OFF [5 0 R]", "/BaseState /OFF"])
+def test_a_layer_that_is_switched_off_is_not_read(tmp_path: Path, state: str) -> None:
+    hidden = drawn_text(60, 600, "The fee is 90 euros.")
+    data = drawn_pdf(
+        f"{SEEN} /OC /L1 BDC {hidden} EMC /OC /L2 BDC {drawn_text(60, 500, 'It is due in May.')} EMC",
+        resources="/Properties << /L1 5 0 R /L2 6 0 R >>",
+        catalog=f"/OCProperties << /OCGs [5 0 R 6 0 R] /D << {state} /ON [6 0 R] >> >>",
+        objects=["<< /Type /OCG /Name (Draft) >>", "<< /Type /OCG /Name (Final) >>"],
+    )
+    text = parsed(tmp_path, data).text
+    assert "It is due in May." in text
+    assert "90 euros" not in text
+
+
 # ------------------------------------------------------------------------------------------------ what is not read
+def test_a_form_of_a_kind_that_few_programs_show_is_said(tmp_path: Path) -> None:
+    xfa = "<< /Length 5 >>\nstream\n<xdp>\nendstream"
+    data = drawn_pdf(SEEN, catalog="/AcroForm << /Fields [] /XFA 5 0 R >> /NeedsRendering true", objects=[xfa])
+    assert [str(what) for what in parsed(tmp_path, data).unread] == ["a form (XFA) that few programs show"]
+
+
 def test_a_page_that_could_not_be_recognised_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr.shutil, "which", lambda _: None)
     document = parsed(tmp_path, drawn_pdf(SEEN, SHOW_SCAN, page=WITH_SCAN, objects=[SCAN]))
