@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.contrib.auth.models import User
 
-from feedback.curation.gaps import gaps_refresh
+from feedback.curation.gaps import gap_results_take, gaps_refresh
 from feedback.rounds.round import feedback_round
 
 
@@ -24,3 +24,9 @@ def gaps_refresh_task() -> int:
     """Put new unanswered questions into their knowledge gaps, and take in what was found when gaps were asked again.
     Returns how many gaps are new."""
     return gaps_refresh()
+
+
+@shared_task
+def gap_results_take_task() -> None:
+    """Take in what was found when gaps were asked again, soon: who asked waits to be told."""
+    gap_results_take()

@@ -20,10 +20,12 @@ class RagsiteConfig(AppConfig):
         from ragsite import checks
         from ragsite.accounts import signals  # models can be imported only now
         from ragsite.operations import schedule
+        from ragsite.operations.notifications import events as notification_events
         from ragsite.operations.webhooks import events
 
         signals.connect()
         events.connect()
+        notification_events.connect()
         schedule.connect(self)
         checks.connect()
 

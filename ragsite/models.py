@@ -127,3 +127,58 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Notification(models.Model):
+    """That something happened which one person wants to know, once: happening again makes the row new and unread.
+
+    subject: the id of what it is about. What is said of that is looked up when it is read, with the reader's right to
+    see it. count: of things that happened together. email_pending: the person wants it by e-mail, too.
+    """
+
+    class Kind(models.TextChoices):
+        SHARE = "share.received", _("Somebody shares a collection with you")
+        QUESTION_ANSWERED = "question.answered", _("A question of yours that had no answer was taken care of")
+        DOCUMENT_FAILED = "document.failed", _("A document of yours could not be read")
+        DOCUMENT_REPLACED = "document.replaced", _("Somebody replaced a document of yours")
+        RATINGS_APPLIED = "ratings.applied", _("Your ratings changed the order of sources")
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notifications")
+    kind = models.CharField(max_length=20, choices=Kind)
+    subject = models.CharField(max_length=36)
+    count = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(default=timezone.now)
+    read_at = models.DateTimeField(null=True)
+    email_pending = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["user", "kind", "subject"], name="notification_once_per_subject")
+        ]
+        indexes = [
+            models.Index(fields=["user", "-created_at"], name="notification_of_user"),
+            models.Index(fields=["user"], condition=models.Q(read_at=None), name="notification_unread"),
+            models.Index(fields=["user"], condition=models.Q(email_pending=True), name="notification_email"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}, {self.kind}: {self.subject}"
+
+
+class NotificationPreference(models.Model):
+    """Which kinds of notifications a person gets by e-mail, too, and in which language; without a row, none."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="notification_preference"
+    )
+    emailed = models.JSONField(default=list)
+    language = models.CharField(max_length=10, blank=True)
+    last_email_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {', '.join(self.emailed)}"

@@ -326,6 +326,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {  # else several fields named alike get names made of a hash
         "DocumentStatusEnum": "retrieval.models.Document.Status",
         "SourceKindEnum": "retrieval.models.SyncSource.Kind",
+        "NotificationKindEnum": "ragsite.models.Notification.Kind",
         "RunStatusEnum": "chat.models.Replay.Status",
         "GapStateEnum": "feedback.models.KnowledgeGap.State",
         "ReviewStateEnum": "chat.models.AnswerReview.State",

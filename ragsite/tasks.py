@@ -13,6 +13,7 @@ from django.core.mail import EmailMessage
 
 from ragsite.accounts.personal_data import deletions_do
 from ragsite.core.errors import UnavailableError
+from ragsite.operations.notifications.emails import notifications_email
 from ragsite.operations.retention import retention_work
 from ragsite.operations.webhooks.delivery import webhook_deliver
 from retrieval.knowledge.services.samples import samples_load
@@ -56,6 +57,12 @@ def email_send(to: str, subject: str, text: str) -> None:
 def webhook_send(webhook_id: str, message_id: str, body: str) -> None:
     """Tell a webhook; tried again for two hours while it does not take it."""
     webhook_deliver(webhook_id=webhook_id, message_id=message_id, body=body)
+
+
+@shared_task
+def notifications_email_task() -> int:
+    """What people want by e-mail, too, and have not read yet. Returns to how many."""
+    return notifications_email()
 
 
 @shared_task

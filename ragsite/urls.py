@@ -25,6 +25,8 @@ from ragsite.operations.keys import pages as key_pages
 from ragsite.operations.model_server import api as models_api
 from ragsite.operations.model_server import embedding_api
 from ragsite.operations.model_server import pages as models_pages
+from ragsite.operations.notifications import api as notifications_api
+from ragsite.operations.notifications import pages as notification_pages
 from ragsite.schema_view import SchemaView
 
 _STARTED = timezone.now()
@@ -71,6 +73,14 @@ urlpatterns = [
     path("api/auth/token", api.TokenApi.as_view(), name="auth_token"),
     path("api/keys", keys_api.KeysApi.as_view(), name="api_keys"),
     path("api/keys/<uuid:key_id>", keys_api.KeyApi.as_view(), name="api_key"),
+    path("notifications/", notification_pages.notifications_page, name="notifications"),
+    path("notifications/read/", notification_pages.all_read, name="notifications_read"),
+    path("notifications/emails/", notification_pages.email_wishes, name="notification_emails"),
+    path("notifications/<int:notification_id>/", notification_pages.notification_act, name="notification"),
+    path("api/notifications", notifications_api.NotificationsApi.as_view()),
+    path("api/notifications/read", notifications_api.NotificationsReadApi.as_view()),
+    path("api/notifications/settings", notifications_api.NotificationSettingsApi.as_view()),
+    path("api/notifications/<int:notification_id>", notifications_api.NotificationApi.as_view()),
     path("settings/models/", models_pages.models_page, name="models"),
     path("api/model-server", models_api.ModelServerApi.as_view(), name="model_server"),
     path("api/model-server/embedding", embedding_api.EmbeddingApi.as_view(), name="model_server_embedding"),

@@ -23,7 +23,7 @@ from chat.models import Message, Session
 from feedback.models import Evidence, GoldenQuestion, RatedPassage, RatedQuestion, Rating
 from ragsite.accounts import personal_data
 from ragsite.accounts.personal_data import deletion_start, deletions_do, export_file
-from ragsite.models import Account, ApiToken
+from ragsite.models import Account, ApiToken, Notification, NotificationPreference
 from retrieval.models import Collection, Document, Memory, SamplePreference
 from tests.clients import browser, sure
 from tests.factories import (
@@ -72,6 +72,8 @@ def person(**values: Any) -> User:
     ChunkFactory(document=document)
     MemoryFactory(user=user)
     SamplePreference.objects.create(user=user, left_out=True)
+    Notification.objects.create(user=user, kind=Notification.Kind.DOCUMENT_FAILED, subject=str(document.pk))
+    NotificationPreference.objects.create(user=user, emailed=["document.failed"])
     ApiToken.objects.create(user=user, name="laptop", prefix="abcdefgh", key_hash=str(user.pk))
     return user
 

@@ -14,6 +14,7 @@ from rest_framework.fields import Field
 from ragsite.core.api.error_responses import sentences
 from ragsite.core.api.json_parser import MOST_MARKS, InvalidJsonError, parse_json
 from ragsite.core.errors import MOST_ERRORS
+from ragsite.models import Notification
 from ragsite.schema_view import api_schema
 from retrieval.models import SyncSource
 from tests.chat.conftest import Socket
@@ -122,6 +123,7 @@ def things(person: User) -> dict[str, str]:
     kept = SyncSource.objects.create(
         owner=person, collection=collection, name="pages", kind=SyncSource.Kind.WEB, address="https://example.org/"
     )
+    told = Notification.objects.create(user=person, kind=Notification.Kind.SHARE, subject=str(collection.pk))
     return {
         "session_id": str(session.pk),
         "message_id": str(answer.pk),
@@ -129,6 +131,7 @@ def things(person: User) -> dict[str, str]:
         "document_id": str(DocumentFactory(collection=collection).pk),
         "name": "mine",
         "source_id": str(kept.pk),
+        "notification_id": str(told.pk),
     }
 
 

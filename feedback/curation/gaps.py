@@ -19,6 +19,7 @@ from uuid import UUID
 import numpy as np
 from django.db import transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
+from django.dispatch import Signal
 from django.utils import timezone
 from numpy.typing import NDArray
 
@@ -49,6 +50,9 @@ ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
 State = KnowledgeGap.State
 Vector = NDArray[np.float32]
 logger = logging.getLogger(__name__)
+# Sent with `gap_id`, `keys` of its questions that have an answer now, and `by`: the id of who closed it, None: they
+# were asked again. Once for each question, until it is asked again.
+questions_answered = Signal()
 
 
 # ------------------------------------------------------------------------------------------------ find
@@ -181,9 +185,21 @@ def gap_list(*, state: str = "", assignee: str = "") -> QuerySet[KnowledgeGap]:
 def gap_mark(*, access: DeskAccess, gap: KnowledgeGap, **changes: Any) -> None:
     """changes: any of `state`, `assignee` and `note`."""
     access.require("curate")
-    if changes.get("state", gap.state) != gap.state:
+    turns = changes.get("state", gap.state) != gap.state
+    if turns:
         changes |= {"state_by": access.user, "state_at": timezone.now(), "reopened": False}
     KnowledgeGap.objects.filter(pk=gap.pk).update(**changes)
+    if turns and changes["state"] == State.CLOSED:
+        _tell_of_closing(gap, by=access.user.pk)
+
+
+def _tell_of_closing(gap: KnowledgeGap, *, by: int) -> None:
+    """Not while its questions are asked again, or wait for a document: then what is found decides."""
+    asked_again = gap.questions.filter(answered=None, replay__isnull=False).exists()
+    if asked_again or gap.documents.filter(asked=False).exists():
+        return
+    keys = gap.questions.exclude(answered=True).order_by().values_list("key", flat=True).distinct()
+    questions_answered.send(KnowledgeGap, gap_id=gap.pk, keys=list(keys), by=by)
 
 
 @transaction.atomic
@@ -236,8 +252,12 @@ def gap_results_take() -> None:
     new = GapQuestion.objects.filter(answered=None, replay__status=Replay.Status.COMPLETE)
     for question in new.select_related("gap", "replay").order_by("replay__finished_at"):
         answered = bool(question.replay and question.replay.summary["supported"])
+        if not GapQuestion.objects.filter(pk=question.pk, answered=None).update(answered=answered):
+            continue  # another process was faster
         question.gap.questions.filter(key=question.key).update(answered=answered)
-        if not answered and question.gap.state == State.CLOSED:
+        if answered:
+            questions_answered.send(KnowledgeGap, gap_id=question.gap_id, keys=[question.key], by=None)
+        elif question.gap.state == State.CLOSED:
             _reopen(question.gap)
 
 

@@ -49,6 +49,8 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
         "socialaccount.SocialAccount",
         "usersessions.UserSession",
         "ragsite.ApiToken",
+        "ragsite.Notification",
+        "ragsite.NotificationPreference",
         "chat.Session",
         "feedback.Rating",
         "retrieval.Memory",

@@ -376,6 +376,8 @@ class RetentionSettings(Group):
     """Days that the log of the review desk is stored: who read, changed and exported what; 0: for ever."""
     evidence_days: Days = 0
     """Days after a rating until its effect on the ranking is deleted; the rating itself stays; 0: never."""
+    notifications_days: Days = 90
+    """Days after which a person's notifications are deleted; of each person the newest 200 are stored; 0: never."""
 
 
 class RagSettings(Group):

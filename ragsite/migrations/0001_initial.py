@@ -92,4 +92,35 @@ class Migration(migrations.Migration):
                 'ordering': ['-created_at'],
             },
         ),
+        migrations.CreateModel(
+            name='NotificationPreference',
+            fields=[
+                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='notification_preference', serialize=False, to=settings.AUTH_USER_MODEL)),
+                ('emailed', models.JSONField(default=list)),
+                ('language', models.CharField(blank=True, max_length=10)),
+                ('last_email_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='Notification',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(choices=[('share.received', 'Somebody shares a collection with you'), ('question.answered', 'A question of yours that had no answer was taken care of'), ('document.failed', 'A document of yours could not be read'), ('document.replaced', 'Somebody replaced a document of yours'), ('ratings.applied', 'Your ratings changed the order of sources')], max_length=20)),
+                ('subject', models.CharField(max_length=36)),
+                ('count', models.PositiveIntegerField(default=1)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('read_at', models.DateTimeField(null=True)),
+                ('email_pending', models.BooleanField(default=False)),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'ordering': ['-created_at', '-pk'],
+                'default_permissions': (),
+                'indexes': [models.Index(fields=['user', '-created_at'], name='notification_of_user'), models.Index(condition=models.Q(('read_at', None)), fields=['user'], name='notification_unread'), models.Index(condition=models.Q(('email_pending', True)), fields=['user'], name='notification_email')],
+                'constraints': [models.UniqueConstraint(fields=('user', 'kind', 'subject'), name='notification_once_per_subject')],
+            },
+        ),
     ]

@@ -1,4 +1,4 @@
-"""Deleting what is older than the site keeps it, by five ages: every night (`ragsite.tasks`), or by a command.
+"""Deleting what is older than the site keeps it, by six ages: every night (`ragsite.tasks`), or by a command.
 
 Nothing is remembered of a run: what is over is looked for anew, so that it may be killed, or come twice.
 """
@@ -25,6 +25,7 @@ from chat.services.retention import (
     sessions_erase,
 )
 from feedback.rounds.retention import evidence_erase, evidence_over
+from ragsite.operations.notifications.services import notifications_erase, notifications_over, notifications_trim
 
 Over = Callable[[datetime], QuerySet[Any]]
 Erase = Callable[[Callable[[], QuerySet[Any]]], Iterator[int]]
@@ -34,6 +35,7 @@ KINDS: dict[str, tuple[Over, Erase]] = {  # by the name of the age in the settin
     "paths": (paths_over, paths_erase),
     "desk_log": (log_over, log_erase),
     "evidence": (evidence_over, evidence_erase),
+    "notifications": (notifications_over, notifications_erase),
 }
 
 
@@ -54,6 +56,7 @@ def retention_work() -> Iterator[tuple[str, int]]:
     now = timezone.now()
     if not age_of("paths"):
         prompts_erase()
+    notifications_trim()
     for kind, (_, erase) in KINDS.items():
         if age_of(kind):
             for count in erase(partial(rows_over, kind, now=now)):

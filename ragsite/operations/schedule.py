@@ -28,6 +28,8 @@ INTERVALS = (  # name, task, every, period
     ("Tidy accounts", "ragsite.tasks.accounts_tidy", 1, "hours"),
     ("Delete accounts", "ragsite.tasks.deletions_do_task", 60, "seconds"),
     ("Find unanswered questions", "feedback.tasks.gaps_refresh_task", 10, "minutes"),
+    ("See which questions are answered now", "feedback.tasks.gap_results_take_task", 30, "seconds"),
+    ("Send notifications by e-mail", "ragsite.tasks.notifications_email_task", 60, "seconds"),
 )
 NIGHTLY = (  # name, task, hour, minute
     ("Apply new ratings", "feedback.tasks.reindex_feedback", 3, 15),

@@ -42,6 +42,8 @@ CARRIED = (
     "mfa.Authenticator",
     "socialaccount.SocialAccount",
     "ragsite.Webhook",
+    "ragsite.Notification",
+    "ragsite.NotificationPreference",
     "retrieval.Collection",
     "retrieval.CollectionPerson",
     "retrieval.ShareReply",

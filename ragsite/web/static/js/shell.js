@@ -1,5 +1,6 @@
 // What every signed-in page has: the drawer on small screens, popovers, the shortcut list.
 import "./once.js";
+import { api } from "./api.js";
 import { byId, query } from "./dom.js";
 
 const root = document.documentElement;
@@ -35,7 +36,25 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     openShortcuts();
   }
+  if (event.altKey && event.code === "KeyB") {
+    event.preventDefault();
+    byId("bell", HTMLAnchorElement).click();
+  }
 });
+
+// A page may stay open for days: the bell looks again while it is seen.
+const LOOKED_EVERY_MS = 60_000;
+setInterval(showUnread, LOOKED_EVERY_MS);
+
+async function showUnread() {
+  if (document.hidden) return;
+  const page = await api.get("/api/notifications?unread=1&page_size=1").catch(() => null);
+  if (!page) return; // away or signed out: the count stays as it was
+  const count = byId("unread");
+  count.textContent = page.count > 99 ? "99+" : String(page.count);
+  count.hidden = !page.count;
+  query(document, ".app").toggleAttribute("data-unread", page.count > 0);
+}
 
 /** @returns {NodeListOf<HTMLDetailsElement>} */
 const openPopovers = () => document.querySelectorAll("details[data-popover][open]");
