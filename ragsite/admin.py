@@ -21,8 +21,9 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_celery_beat.admin import CrontabScheduleAdmin, IntervalScheduleAdmin, PeriodicTaskAdmin
@@ -34,9 +35,10 @@ from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import ReadOnlyAdmin
 from ragsite.core.runtime_settings import with_values
 from ragsite.core.sealed import seal
-from ragsite.models import ApiToken, Webhook
+from ragsite.models import ApiToken, OwnPrompt, Webhook
 from ragsite.operations.webhooks.delivery import new_secret
 from ragsite.runtime import live_settings
+from retrieval.engine.prompting import PromptError, parse_prompt, shipped_prompts
 
 admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"
@@ -205,3 +207,67 @@ class SettingsAdmin(ConstanceAdmin):
         if form.fields[name].disabled:
             shown["help_text"] += "\n" + gettext("It is set by an environment variable, which decides.")
         return shown
+
+
+# ------------------------------------------------------------------------------------------------ prompts
+class OwnPromptForm(forms.ModelForm):
+    """What a step could not use is refused here, where somebody can mend it."""
+
+    class Meta:
+        model = OwnPrompt
+        fields = ("name", "text")
+        widgets = {"text": forms.Textarea(attrs={"rows": 40, "cols": 110, "spellcheck": "false"})}
+        help_texts = {"text": _("The system text, a line ---, and the user text. Delete the prompt to use ours again.")}
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if name not in shipped_prompts():
+            raise forms.ValidationError(gettext("There is no prompt of this name."))
+        return name
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        name = cleaned.get("name") or self.instance.name
+        shipped = shipped_prompts().get(name)
+        if shipped is None or "text" not in cleaned:
+            return cleaned
+        try:
+            template = parse_prompt(name, cleaned["text"])
+        except PromptError as error:
+            raise forms.ValidationError({"text": str(localized(error.args[0]))}) from error
+        given = parse_prompt(name, shipped).variables
+        if unknown := sorted(template.variables - given):
+            names = ", ".join(f"${variable}" for variable in unknown)
+            known = ", ".join(f"${variable}" for variable in sorted(given))
+            text = gettext("There is no %(names)s for this prompt; these are given: %(given)s.")
+            raise forms.ValidationError({"text": text % {"names": names, "given": known}})
+        return cleaned
+
+
+@admin.register(OwnPrompt)
+class OwnPromptAdmin(admin.ModelAdmin):
+    """Prompts of the site's own; the shipped ones are chosen from a list, and changed from their text."""
+
+    form = OwnPromptForm
+    list_display = ("name", "updated_at")
+    search_fields = ("name", "text")
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Without a name: the list of those that there are."""
+        if request.method == "POST" or "name" in request.GET or not self.has_add_permission(request):
+            return super().add_view(request, form_url, extra_context)
+        own = set(OwnPrompt.objects.values_list("name", flat=True))
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": gettext("Choose the prompt to change"),
+            "names": [name for name in shipped_prompts() if name not in own],
+        }
+        return render(request, "admin/ragsite/ownprompt/choose.html", context)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        name = request.GET.get("name", "")
+        return {"name": name, "text": shipped_prompts().get(name, "")}
+
+    def get_readonly_fields(self, request: HttpRequest, obj: OwnPrompt | None = None) -> tuple[str, ...]:
+        return ("name",) if obj else ()

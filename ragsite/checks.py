@@ -107,8 +107,15 @@ def _prompts(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
         yield Finding(
             code="prompts_differ",
             level="warning",
-            sentence=_("Not all processes have the same prompts of their own."),
-            to_do=_("Put the same files into the folder `prompts` of every machine, and start it again."),
+            sentence=_("Not all processes have the same files for RAG_REWRITE_PROMPT and RAG_RERANK_PROMPT."),
+            to_do=_("Give them the same files, or write these prompts in the administration in place of the files."),
+        )
+    if any((settings.DATA_DIR / "prompts").glob("*.md")):
+        yield Finding(
+            code="prompts_in_a_folder",
+            level="warning",
+            sentence=_("There are files in the folder `prompts`, which is no longer read."),
+            to_do=_("Enter them in the administration under Prompts, and delete the folder."),
         )
 
 

@@ -1,4 +1,4 @@
-"""Tables of accounts beside allauth's: deletions that wait, and API tokens."""
+"""Tables of the site itself: deletions that wait, its processes, API tokens, webhooks, prompts of its own."""
 
 from __future__ import annotations
 
@@ -182,3 +182,19 @@ class NotificationPreference(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user_id}: {', '.join(self.emailed)}"
+
+
+class OwnPrompt(models.Model):
+    """A prompt that replaces the shipped one of the same name (`retrieval.engine.prompting`), in all processes."""
+
+    name = models.CharField(max_length=100, unique=True, verbose_name=_("name"))  # with its language: rewrite.en
+    text = models.TextField(max_length=20_000, verbose_name=_("text"))
+    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
+
+    class Meta:
+        verbose_name = _("prompt")
+        verbose_name_plural = _("prompts")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

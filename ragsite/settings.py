@@ -76,7 +76,7 @@ SIGNUP = SITE.signup
 SHARE_LINKS = SITE.share_links
 TRUSTED_PROXIES = [str(network) for network in SITE.trusted_proxies]
 REDIS_URL = SITE.redis_url
-RAG = OPERATORS_RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR), prompts_dir=str(DATA_DIR / "prompts"))
+RAG = OPERATORS_RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR))
 
 # What superusers may change while the site runs (ragsite/runtime/live_settings.py).
 CONSTANCE_BACKEND = "constance.backends.database.DatabaseBackend"

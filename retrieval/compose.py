@@ -174,7 +174,7 @@ def _new(rag: RagSettings) -> Engine:
     return Engine(
         settings=rag,
         models=models,
-        prompts=PromptLibrary(rag.prompts_dir, rag.prompt_files),
+        prompts=PromptLibrary(rag.own_prompts, rag.prompt_files),
         index=index,
         completeness=completeness,
         store=store,

@@ -132,7 +132,7 @@ def test_every_pod_s_environment_is_one_that_the_site_starts_with(name: str, tmp
         environment = _environment(pod)
         refuse_unknown(environment, GROUPS_OF_SETTINGS)
         site = SiteSettings.from_env(environment)
-        rag = RagSettings.from_env(environment, data_dir=str(tmp_path), prompts_dir=str(tmp_path))
+        rag = RagSettings.from_env(environment, data_dir=str(tmp_path))
         assert site.trusted_origins == ["https://rag.example.org"] and rag.milvus.uri
         assert len(environment) == len(pod["template"]["spec"]["containers"][0]["env"])  # none is set twice
 

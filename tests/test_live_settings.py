@@ -25,9 +25,9 @@ def own_settings(settings: Any) -> Iterator[None]:
     """What is stored in a test ends with it."""
     settings.ENVIRON, settings.RAG = {}, settings.RAG
     ContentType.objects.clear_cache()  # that of the page's log is made in a test's transaction
-    live_settings._taken_up, live_settings._looked_at = {}, float("-inf")
+    live_settings._taken_up, live_settings._looked_at = ({}, {}), float("-inf")
     yield
-    live_settings._taken_up, live_settings._looked_at = {}, float("-inf")
+    live_settings._taken_up, live_settings._looked_at = ({}, {}), float("-inf")
     ContentType.objects.clear_cache()
 
 

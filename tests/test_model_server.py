@@ -37,9 +37,9 @@ def own_settings(settings: Any) -> Iterator[None]:
     settings.OPERATORS_RAG = settings.RAG.replace(ollama=settings.RAG.ollama.replace(offline="auto"))
     settings.RAG = settings.OPERATORS_RAG
     ContentType.objects.clear_cache()
-    live_settings._taken_up, live_settings._looked_at = {}, float("-inf")
+    live_settings._taken_up, live_settings._looked_at = ({}, {}), float("-inf")
     yield
-    live_settings._taken_up, live_settings._looked_at = {}, float("-inf")
+    live_settings._taken_up, live_settings._looked_at = ({}, {}), float("-inf")
     ContentType.objects.clear_cache()
 
 
@@ -209,7 +209,7 @@ def test_a_stored_key_is_not_sent_where_the_environment_leads_later(settings: An
     operators = settings.RAG.ollama.replace(server="openai", url=keyed[1].url, key="", key_origin="")
     settings.OPERATORS_RAG = settings.OPERATORS_RAG.replace(ollama=operators)
     settings.ENVIRON = {"RAG_MODEL_URL": keyed[1].url}
-    live_settings._taken_up = {}
+    live_settings._taken_up = ({}, {})
     live_settings.refresh(at_once=True)
     client.post(f"{API}/test", {}, **JSON)
     assert keyed[1].keys == ["Bearer none"]

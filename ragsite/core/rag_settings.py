@@ -215,7 +215,7 @@ class RewriteSettings(Group):
     variants: int = Field(3, ge=1, le=8)
     """Rewrites that the model is asked for."""
     prompt: PromptFile = ""
-    """A file in place of the prompt `rewrite`; empty: the one of the data folder's `prompts`, else ours."""
+    """A file in place of the prompt `rewrite`; empty: the one of the administration, else ours."""
 
 
 class RerankSettings(Group):
@@ -238,7 +238,7 @@ class RerankSettings(Group):
     min_score: Share = 0.0
     """Candidates below this score are left out, but for the best one; 0: none."""
     prompt: PromptFile = ""
-    """A file in place of the prompt `rerank`; empty: the one of the data folder's `prompts`, else ours."""
+    """A file in place of the prompt `rerank`; empty: the one of the administration, else ours."""
     evaluator: Literal["overall", "eight_criteria"] = "overall"
     """How a model judges passages: by naming those that answer, or by the mean of seed 002's eight criteria, which
     orders them and leaves out what is not good; in Careful then before the first writing (CRAG)."""
@@ -402,7 +402,7 @@ class RagSettings(Group):
     retention: RetentionSettings = RetentionSettings()
     web_search: WebSearchSettings = WebSearchSettings()
     data_dir: str = "var"
-    prompts_dir: str = ""
+    own_prompts: Mapping[str, str] = {}  # by name with language, as `rewrite.en`: rows of the database
 
     @property
     def prompt_files(self) -> dict[str, str]:
@@ -417,10 +417,10 @@ class RagSettings(Group):
         return self
 
     @classmethod
-    def from_env(cls, environ: Mapping[str, str], *, data_dir: str = "var", prompts_dir: str = "") -> Self:
+    def from_env(cls, environ: Mapping[str, str], *, data_dir: str = "var") -> Self:
         """Read every group. Raises SettingsError with the name of the first wrong variable."""
         groups: dict[str, Any] = {name: group.from_env(environ) for name, group in GROUPS.items()}
-        return cls(**groups, data_dir=data_dir, prompts_dir=prompts_dir)
+        return cls(**groups, data_dir=data_dir)
 
 
 GROUPS: dict[str, type[Group]] = {

@@ -97,7 +97,7 @@ Origin = Annotated[str, Field(pattern=r"^https?://[^/\s?#@]+$")]
 
 class SiteSettings(Group):
     """The web server, its database and broker, and who may reach it. Times are shown in the zone of `TZ`, as for any
-    program. A file in the data folder's `prompts` replaces the shipped prompt of the same name."""
+    program."""
 
     env_prefix = "RAGSITE_"
 

@@ -72,6 +72,20 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='OwnPrompt',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=100, unique=True, verbose_name='name')),
+                ('text', models.TextField(max_length=20000, verbose_name='text')),
+                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
+            ],
+            options={
+                'verbose_name': 'prompt',
+                'verbose_name_plural': 'prompts',
+                'ordering': ['name'],
+            },
+        ),
+        migrations.CreateModel(
             name='ApiToken',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),

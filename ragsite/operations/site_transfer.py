@@ -44,6 +44,7 @@ CARRIED = (
     "ragsite.Webhook",
     "ragsite.Notification",
     "ragsite.NotificationPreference",
+    "ragsite.OwnPrompt",
     "retrieval.Collection",
     "retrieval.CollectionPerson",
     "retrieval.ShareReply",

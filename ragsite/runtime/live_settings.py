@@ -1,9 +1,10 @@
 """What superusers have set in the administration, in this process: `settings.RAG` is replaced as a whole.
 
 The environment decides first, then what is stored (django-constance), then the default. The key of the model server is
-stored encrypted, with the address that it was entered for: no other gets it. `refresh` is called where work
-begins: a question, a search, a task of the worker, a command. What runs goes on with the settings that it began with,
-as it holds the object. A stored value that can't be used is left out and logged; the site runs without it.
+stored encrypted, with the address that it was entered for: no other gets it. Prompts of the site's own are rows, too.
+`refresh` is called where work begins: a question, a search, a task of the worker, a command. What runs goes on with
+the settings that it began with, as it holds the object. A stored value that can't be used is left out and logged; the
+site runs without it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from ragsite.core.rag_settings import RagSettings
 from ragsite.core.runtime_settings import changeable_fields, with_values
 from ragsite.core.sealed import SealBrokenError, seal, unseal
 from ragsite.core.settings_group import MODEL_SERVER, origin_of
+from ragsite.models import OwnPrompt
 
 MODEL_KEY = "RAG_MODEL_KEY"
 MODEL_URL = "RAG_MODEL_URL"
 REFRESH_S = 2.0  # how often a process looks whether something was changed
 logger = logging.getLogger(__name__)
-_taken_up: dict[str, Any] = {}  # what is stored and in force in this process
+_taken_up: tuple[dict[str, Any], dict[str, str]] = ({}, {})  # what is stored and in force here: settings, prompts
 _looked_at = float("-inf")
 
 
@@ -69,10 +71,11 @@ def refresh(*, at_once: bool = False) -> None:
     names = (settings.CONSTANCE_CONFIG.keys() | of_server) - locked_settings()
     try:
         stored = dict(Constance.objects.filter(key__in=names).order_by("key").values_list("key", "value"))
+        prompts = dict(OwnPrompt.objects.values_list("name", "text"))
     except DatabaseError as error:
         logger.warning("The stored settings could not be read, going on with the last ones: %s", error)
         return
-    if stored == _taken_up:
+    if (stored, prompts) == _taken_up:
         return
     rag = _with_model_server(settings.OPERATORS_RAG, {name: stored[name] for name in stored if name in of_server})
     for name, text in stored.items():
@@ -82,8 +85,8 @@ def refresh(*, at_once: bool = False) -> None:
             rag = with_values(rag, {name: loads(text)})
         except (ValidationError, ValueError) as error:
             logger.warning("%s is left out, which was set to %s: %s", name, text[:200], error)
-    settings.RAG = rag
-    _taken_up = stored
+    settings.RAG = rag.replace(own_prompts=prompts)
+    _taken_up = (stored, prompts)
 
 
 def _with_model_server(rag: RagSettings, stored: Mapping[str, str]) -> RagSettings:

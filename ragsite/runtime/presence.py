@@ -9,6 +9,7 @@ import os
 import socket
 import threading
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -58,7 +59,7 @@ def facts() -> dict[str, Any]:
         "redis": bool(settings.REDIS_URL),
         "milvus_lite": not settings.RAG.milvus.uri,
         "key": hmac.new(settings.SECRET_KEY.encode(), b"ragsite process", hashlib.sha256).hexdigest()[:16],
-        "prompts": _prompts(Path(settings.RAG.prompts_dir)),
+        "prompts": _prompts(settings.RAG.prompt_files),
         "uploads": _bucket_mark() if settings.SITE.uploads else _folder_mark(Path(settings.MEDIA_ROOT)),
     }
 
@@ -98,13 +99,12 @@ def _runs(pid: int) -> bool:
     return True
 
 
-def _prompts(folder: Path) -> str:
-    """Of the prompts that replace the shipped ones; empty: there are none."""
+def _prompts(files: Mapping[str, str]) -> str:
+    """Of the files that settings name in place of a prompt; empty: none does."""
     digest = hashlib.sha256()
-    paths = sorted(path for path in folder.glob("*") if path.is_file()) if folder.is_dir() else []
-    for path in paths:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16] if paths else ""
+    for name, path in sorted(files.items()):
+        digest.update(name.encode() + b"\0" + Path(path).expanduser().read_bytes())
+    return digest.hexdigest()[:16] if files else ""
 
 
 def _bucket_mark() -> str:

@@ -99,7 +99,7 @@ async def evaluate(
             deps = Deps(
                 settings=settings,
                 models=models,
-                prompts=PromptLibrary(settings.prompts_dir, settings.prompt_files),
+                prompts=PromptLibrary(settings.own_prompts, settings.prompt_files),
                 store=collection.store,
                 searcher=HybridSearcher(index=index, store=collection.store, models=models, settings=settings.search),
                 reranker=HttpReranker(settings.rerank) if settings.rerank.url else None,

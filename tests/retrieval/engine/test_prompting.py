@@ -9,62 +9,60 @@ import pytest
 from retrieval.engine.prompting import BUILT_IN, PromptError, PromptLibrary
 
 
-def write(folder: Path, name: str, text: str) -> None:
-    (folder / name).write_text(text, encoding="utf-8")
-
-
-def test_file_is_split_into_system_and_user_and_filled(tmp_path: Path) -> None:
-    write(
-        tmp_path, "ask.md", '<!-- why\n---\n-->\nBe brief. {"json": 1}\n\n---\n\nQuestion: $query costs $$5\n---\nend\n'
-    )
-    prompt = PromptLibrary(str(tmp_path)).render("ask", query="Which $fee?")
+def test_text_is_split_into_system_and_user_and_filled() -> None:
+    text = '<!-- why\n---\n-->\nBe brief. {"json": 1}\n\n---\n\nQuestion: $query costs $$5\n---\nend\n'
+    prompt = PromptLibrary({"ask": text}).render("ask", query="Which $fee?")
     assert prompt.system == 'Be brief. {"json": 1}'
     assert prompt.user == "Question: Which $fee? costs $5\n---\nend"
     assert prompt.name == "ask"
     assert len(prompt.hash) == 12
 
 
-def test_missing_variables_are_named(tmp_path: Path) -> None:
-    write(tmp_path, "ask.md", "$tone\n---\n$query $history")
+def test_missing_variables_are_named() -> None:
     with pytest.raises(PromptError, match=r"ask\.md needs \$history, \$tone"):
-        PromptLibrary(str(tmp_path)).render("ask", query="x")
+        PromptLibrary({"ask": "$tone\n---\n$query $history"}).render("ask", query="x")
 
 
 @pytest.mark.parametrize(
     ("language", "expected"), [("zh-hant", "zh"), ("zh", "zh"), ("en", "plain"), ("fr", "plain"), ("ZH-Hans", "zh")]
 )
-def test_language_falls_back_to_its_main_language_then_to_the_plain_file(
-    tmp_path: Path, language: str, expected: str
-) -> None:
-    write(tmp_path, "ask.md", "plain\n---\nu")
-    write(tmp_path, "ask.zh.md", "zh\n---\nu")
-    assert PromptLibrary(str(tmp_path)).render("ask", language=language).system == expected
+def test_language_falls_back_to_its_main_language_then_to_that_of_none(language: str, expected: str) -> None:
+    library = PromptLibrary({"ask": "plain\n---\nu", "ask.zh": "zh\n---\nu"})
+    assert library.render("ask", language=language).system == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [("no marker", "no line ---"), ("s\n---\ncosts 5$ now", "starts no variable"), (None, "there is no prompt file")],
+    ("own", "message"),
+    [
+        ({"ask": "no marker"}, "no line ---"),
+        ({"ask": "s\n---\ncosts 5$ now"}, "starts no variable"),
+        ({}, "there is no prompt file"),
+    ],
 )
-def test_malformed_files_are_refused_with_the_reason(tmp_path: Path, text: str | None, message: str) -> None:
-    if text is not None:
-        write(tmp_path, "ask.md", text)
+def test_malformed_prompts_are_refused_with_the_reason(own: dict[str, str], message: str) -> None:
     with pytest.raises(PromptError, match=message):
-        PromptLibrary(str(tmp_path)).render("ask")
+        PromptLibrary(own).render("ask")
 
 
-def test_changed_file_is_read_anew_and_has_another_hash(tmp_path: Path) -> None:
-    write(tmp_path, "ask.md", "one\n---\nu")
-    library = PromptLibrary(str(tmp_path))
-    first = library.render("ask")
-    write(tmp_path, "ask.md", "two\n---\nu")
-    os.utime(tmp_path / "ask.md", ns=(1, 1))
-    second = library.render("ask")
-    assert (first.system, second.system) == ("one", "two")
-    assert first.hash != second.hash
+def test_a_text_of_the_sites_own_replaces_the_shipped_one_and_has_another_hash() -> None:
+    shipped = PromptLibrary().template("rewrite")
+    own = PromptLibrary({"rewrite.en": "Other.\n---\n$question"}).template("rewrite")
+    assert own.system.template == "Other." and own.hash != shipped.hash
+    assert PromptLibrary({"rewrite.zh": "Other.\n---\nu"}).template("rewrite") == shipped
+
+
+def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "own.md"
+    library = PromptLibrary(files={"rerank": str(path)})
+    path.write_text("one\n---\nu")
+    first = library.render("rerank")
+    path.write_text("two\n---\nu")
+    os.utime(path, ns=(1, 1))
+    assert (first.system, library.render("rerank").system) == ("one", "two")
 
 
 def test_a_file_that_a_setting_names_serves_in_every_language(tmp_path: Path) -> None:
-    write(tmp_path, "own.md", "Mine.\n---\n$question")
+    (tmp_path / "own.md").write_text("Mine.\n---\n$question")
     library = PromptLibrary(files={"rerank": str(tmp_path / "own.md")})
     assert {library.render("rerank", language=name, question="x").system for name in ("en", "zh")} == {"Mine."}
 
