@@ -28,7 +28,7 @@ from ragsite.core.storage import MIB
 from retrieval.engine.workflows.registry import get_workflow
 from retrieval.engine.workflows.self_corrective import limits
 from retrieval.knowledge.ingest.sniff import EXTENSIONS
-from retrieval.knowledge.selectors import collection_list, sample_documents
+from retrieval.knowledge.selectors import collection_list, sample_document_ids, sample_documents
 
 STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page
 RELAXED_PASS_RATE = 0.4  # and for the relaxed one
@@ -54,6 +54,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
         "has_archive": Session.objects.filter(user=asking_user(request), archived_at__isnull=False).exists(),
         "workflows": script_efforts(),
         "words": script_labels(),
+        "sample_documents": sample_document_ids(asking_user(request)),
         "default_workflow": settings.RAG.answer.workflow,
         "web_search": {"by_default": settings.RAG.web_search.by_default} if settings.RAG.web_search.provider else None,
     }
@@ -104,6 +105,7 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         "graph": _graph_data(WORKFLOW),
         "node_of_step": NODE_OF_STEP,
         "words": script_labels(),
+        "sample_documents": sample_document_ids(asking_user(request)),
     }
     context = {"boot": boot, "suggestions": _suggestions(request), "samples": 0, "section": "self_corrective"}
     return render(request, "chat/self_corrective.html", context)

@@ -157,3 +157,16 @@ def test_owners_are_offered_what_their_own_documents_say(reader: Any) -> None:
 
 def readme() -> str:
     return (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------------ told apart
+def test_documents_say_whether_they_are_samples(reader: Any) -> None:
+    add_own(reader, 1)
+    rows = api_of(reader).get("/api/documents").json()["results"]
+    assert {row["title"]: row["is_sample"] for row in rows} == {"Rules": True, "Travel policy": False}
+
+
+def test_the_chat_page_knows_the_samples_for_their_badge(reader: Any) -> None:
+    add_own(reader, 1)
+    page = client_of(reader).get("/")
+    assert page.context["boot"]["sample_documents"] == [str(Document.objects.get(title="Rules").pk)]

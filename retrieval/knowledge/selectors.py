@@ -56,6 +56,7 @@ SORTS: dict[str, tuple[Any, ...]] = {
     "-year": (F("policy_year").desc(nulls_last=True), Lower("title")),
 }
 OWN_DOCUMENTS = 3  # from which on the samples step back by themselves
+MOST_SAMPLES = 200
 MAX_CHOICES = 5  # addresses that an error offers for an ambiguous name
 
 
@@ -123,6 +124,12 @@ def sample_documents(user: Account) -> int:
     if own_documents(user).exists():
         return 0
     return default_documents(user).filter(collection__is_sample=True).count()
+
+
+def sample_document_ids(user: Account) -> list[str]:
+    """Of the samples that the user sees, for a badge on what cites them; at most MOST_SAMPLES."""
+    samples = Document.objects.filter(collection__in=visible_collections(user).filter(is_sample=True).values("pk"))
+    return [str(pk) for pk in samples.order_by("pk").values_list("pk", flat=True)[:MOST_SAMPLES]]
 
 
 def sample_choice(user: Account) -> dict[str, Any]:

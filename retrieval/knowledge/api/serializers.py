@@ -73,6 +73,9 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         read_only=True,
         help_text="What a viewer shows of it and was not read, each with its place.",
     )
+    is_sample = serializers.BooleanField(
+        source="collection.is_sample", read_only=True, help_text="The site came with it."
+    )
     superseded = serializers.SerializerMethodField(help_text="A newer version is searched in its place.")
     newer_version = NewerVersionSerializer(read_only=True, allow_null=True)
 
@@ -99,6 +102,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
             "word_count",
             "unread",
             "editable",
+            "is_sample",
             "replaces",
             "superseded",
             "newer_version",

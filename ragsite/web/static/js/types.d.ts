@@ -130,7 +130,7 @@ declare namespace Api {
     id: Id; title: string; file_name: string; collection: string; collection_id: Id;
     status: "queued" | "parsing" | "embedding" | "ready" | "failed"; progress: number; error: string; size_bytes: number; media_type: string;
     department: string; doc_type: string; policy_year: number | null; tags: string[]; page_count: number | null;
-    chunk_count: number; word_count: number; unread: string[]; editable: boolean; replaces: Id | null; superseded: boolean; newer_version: NewerVersion | null; created_at: Time;
+    chunk_count: number; word_count: number; unread: string[]; editable: boolean; is_sample: boolean; replaces: Id | null; superseded: boolean; newer_version: NewerVersion | null; created_at: Time;
   }
   interface Attachments { session_id: Id; documents: Document[] }
   interface UploadedDocument { id: Id | null; title: string; file_name: string; status: Document["status"]; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
@@ -190,7 +190,7 @@ declare namespace Boot {
   interface Chat {
     session: Named | null; username: string;
     limits: { message_chars: number; file_bytes: number; files: number }; accept: string[]; self_corrective: string;
-    workflows: Effort[]; default_workflow: string; has_archive: boolean; web_search: { by_default: boolean } | null;
+    workflows: Effort[]; default_workflow: string; has_archive: boolean; sample_documents: Api.Id[]; web_search: { by_default: boolean } | null;
   }
   interface SelfCorrective {
     limits: { message_chars: number; top_k: number; rewrites: number }; username: string;

@@ -1,6 +1,7 @@
 // One answer on the page: while it is written, and afterwards.
 import { append, capitalized, h, icon, iconButton, replace } from "../dom.js";
 import { gettext, gettextWith, ngettext } from "../i18n.js";
+import { badgeOf } from "../sample_badge.js";
 import { copyText } from "../ui.js";
 import { liveLine } from "./live.js";
 import { filterChip, filterLabel } from "./filters.js";
@@ -314,7 +315,7 @@ export class Answer {
   documentCard(group) {
     return h("details", { class: "document-card" },
       h("summary", {}, icon("chevron"), h("span", { class: "source-title", dir: "auto" }, group[0].title),
-        h("span", { class: "source-place" }, ngettext("{count} passage", "{count} passages", group.length))),
+        h("span", { class: "source-place" }, badgeOf(group[0]), ngettext("{count} passage", "{count} passages", group.length))),
       group.map((source) => this.card(source)));
   }
 
@@ -322,9 +323,10 @@ export class Answer {
   card(source) {
     const place = isWeb(source) ? webPlace(source)
       : [pageOf(source), sectionIn(source, source.spans?.[0]?.start) || (citedPage(source) === source.page ? placeIn(source).split(" › ").at(-1) : null)].filter(Boolean).join(" · ");
+    const badge = badgeOf(source);
     return h("button", { type: "button", class: "source-card", "data-marker": source.marker, onclick: (event) => this.openSource(source.marker, event.currentTarget) },
       h("span", { class: "source-number", "aria-hidden": "true" }, source.marker),
-      h("span", { class: "source-text" }, h("span", { class: "source-title", dir: "auto" }, isWeb(source) ? icon("globe") : null, source.title), place ? h("span", { class: "source-place" }, place) : null));
+      h("span", { class: "source-text" }, h("span", { class: "source-title", dir: "auto" }, isWeb(source) ? icon("globe") : null, source.title), badge || place ? h("span", { class: "source-place" }, badge, place) : null));
   }
 
   /** @param {number} marker @param {HTMLElement} opener */

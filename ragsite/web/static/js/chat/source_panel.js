@@ -2,6 +2,7 @@
 import { documentFigure } from "../documents/content.js";
 import { h, icon, iconButton, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
+import { badgeOf } from "../sample_badge.js";
 import { hasDocument, hasPage, knownSpans, markTexts } from "./evidence.js";
 import { sourceRating } from "./rating.js";
 import { drawPassage, loadMarkdown } from "./stream_text.js";
@@ -239,7 +240,8 @@ function meta({ source, quotes }) {
   const quoted = quotes.length ? source.text.indexOf(quotes[0]) : -1;
   const place = sectionIn(source, quoted < 0 ? source.spans?.[0]?.start : quoted) || placeIn(source);
   const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [page ? gettext("Page {page}", { page }) : null, place].filter(Boolean);
-  return parts.length ? h("p", { class: "panel-meta" }, parts.join(" · ")) : null;
+  const badge = badgeOf(source);
+  return badge || parts.length ? h("p", { class: "panel-meta" }, badge, parts.join(" · ")) : null;
 }
 
 /** Why ratings moved this passage, in the words of the boost step; "" where they did not. @param {Api.Step[]} steps @param {string} id of the chunk */

@@ -3,6 +3,7 @@ import { api } from "../api.js";
 import { bootData, bytes, byId, h, icon, query, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { lookForModel } from "../document_tasks.js";
+import { sampleBadge } from "../sample_badge.js";
 import { errorToast, menuButton } from "../ui.js";
 import { documentFigure } from "./content.js";
 import { documentOptions, documentTasks, isWorking, metadataChips, statusBadge } from "./document_row.js";
@@ -30,7 +31,7 @@ async function showDocument() {
   const problem = byId("document-error");
   problem.hidden = row.status !== "failed";
   query(problem, "p").textContent = row.error;
-  replace(facts, row.superseded ? h("span", { class: "doc-badge" }, gettext("Earlier version")) : null, statusBadge(row), row.size_bytes ? h("span", { class: "doc-meta" }, bytes(row.size_bytes)) : null, metadataChips(row));
+  replace(facts, row.superseded ? h("span", { class: "doc-badge" }, gettext("Earlier version")) : null, row.is_sample ? sampleBadge() : null, statusBadge(row), row.size_bytes ? h("span", { class: "doc-meta" }, bytes(row.size_bytes)) : null, metadataChips(row));
   showTasks(row);
   if (isWorking(row)) setTimeout(showDocument, POLL_MS);
   else if (wasWorking) location.reload();

@@ -3,6 +3,7 @@ import { api, upload } from "../api.js";
 import { TASKS, askAddress, taskProblem } from "../document_tasks.js";
 import { bytes, dateOf, h, icon, iconButton } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
+import { sampleBadge } from "../sample_badge.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
 import { splitList } from "./collections.js";
 
@@ -50,6 +51,7 @@ export function documentRow(row, { writable, owned, collection, selected = false
     h("div", { class: "doc-main" },
       h("a", { class: "doc-title", dir: "auto", href: `/documents/${row.id}/` }, h("bdi", {}, row.title)),
       row.superseded ? h("span", {}, h("span", { class: "doc-badge" }, gettext("Earlier version"))) : null,
+      row.is_sample ? h("span", {}, sampleBadge()) : null,
       h("span", { class: "doc-meta" }, [row.file_name && row.file_name !== row.title ? row.file_name : null, bytes(row.size_bytes), collection].filter(Boolean).join(" · ")),
       metadataChips(row),
       row.status === "failed" && row.error ? h("p", { class: "doc-error" }, row.error) : null),
