@@ -24,7 +24,6 @@ STEPS: Labels = {
     "decompose": _("Split the question"),
     "hyde": _("Draft an answer to search with"),
     "retrieve": _("Search"),
-    "fuse": _("Merge results"),
     "boost": _("Apply ratings"),
     "dedupe": _("Remove repeats"),
     "rerank": _("Re-rank"),

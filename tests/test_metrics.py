@@ -20,6 +20,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from chat.runs.measuring import count_answer
 from ragsite.core import metrics
 from ragsite.operations.site_metrics import SiteCollector
+from retrieval.engine.reasons import Reason
 from retrieval.engine.trace import Trace
 from retrieval.engine.usage import ModelCall
 from retrieval.models import IngestJob
@@ -51,7 +52,7 @@ def site() -> CollectorRegistry:
 async def test_an_answer_is_counted_with_its_steps_and_calls() -> None:
     trace = Trace()
     async with trace.step("rerank") as step:
-        step.degrade("the model is slow")
+        step.degrade(Reason("model_failed", {"error": "the model is slow"}))
     await trace.emit_chunk("Ten.")
     trace.calls.append(
         ModelCall(kind="chat", model="m", asked_ms=0, started_ms=250, ended_ms=1250, prompt_tokens=7, error="timeout")

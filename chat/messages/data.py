@@ -162,10 +162,11 @@ def answer_columns(
 ) -> dict[str, Any]:
     """The columns of a Message that holds this answer."""
     shown = [(step.summary, step.detail) for step in steps]
+    reason = answer.reason.text if answer.reason else ""
     return {
         "text": clean_text(answer.text),
         "decision": answer.decision,
-        "reason": clean_text(answer.reason)[:500],
+        "reason": clean_text(reason)[:500],
         "model": answer.model[:200],
         "clarification": clean_json(answer.clarification.as_stored()) if answer.clarification else None,
         "grounding": [clean_json(sentence.as_dict()) for sentence in answer.grounding] or None,
@@ -173,7 +174,7 @@ def answer_columns(
         "curated": answer.curated.as_dict() if answer.curated else None,
         "usage": clean_json(usage),
         "degraded": clean_json(degraded),
-        "wordings": wordings_of(answer.reason, shown, degraded, [sentence.reason for sentence in answer.grounding]),
+        "wordings": wordings_of(reason, shown, degraded, [sentence.reason for sentence in answer.grounding]),
     }
 
 

@@ -128,6 +128,7 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
         columns["decision"] = ""
     columns["wordings"] |= wordings_of(failure.message) if failure else {}
     if outcome.continued:
+        columns["reason"] = columns["reason"] or message.reason
         columns["wordings"] = message.wordings | columns["wordings"]
         columns["degraded"] = _degraded_before(message, outcome.steps) + columns["degraded"]
         columns["usage"] = _usage_of_both(message.usage, columns["usage"])

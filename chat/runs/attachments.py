@@ -11,6 +11,8 @@ from django.contrib.auth.models import User
 
 from ragsite.core.database import database_call
 from ragsite.core.messages import joined, worded
+from retrieval.engine.path_details import RetrieveDetails
+from retrieval.engine.reasons import Reason
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Question, SearchScope
 from retrieval.knowledge.selectors import scope_attached
@@ -38,14 +40,12 @@ async def attachments_await(question: Question, *, unread: Sequence[UUID], trace
         read = [document for document in documents if document.status == Document.Status.READY]
         left = [document for document in documents if document not in read]
         if read:
-            step.summary = worded("waited until {names} was read", names=_names(read))
+            step.note("attachments_read", names=_names(read))
         if left:
-            step.detail["unread"] = [document.file_name for document in left]
-            step.degrade(
-                worded("{names} could not be read, and was not searched", names=_names(left))
-                if all(document.status == Document.Status.FAILED for document in left)
-                else worded("{names} was not ready, and was not searched", names=_names(left))
-            )
+            step.add(RetrieveDetails(unread=tuple(document.file_name for document in left)))
+            failed = all(document.status == Document.Status.FAILED for document in left)
+            code = "attachments_unreadable" if failed else "attachments_not_ready"
+            step.degrade(Reason(code, {"names": _names(left)}))
         scope = await database_call(_scope, question)
     return replace(question, scope=scope)
 

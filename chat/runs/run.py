@@ -330,7 +330,7 @@ class Run:
         answer = Answer(decision="ANSWER", text=self.events.text, sources=sources)
         if self._begun:  # what was there stays an answer, whatever becomes of its rest
             stored: Any = self.message
-            answer = replace(answer, decision=stored.decision or "ANSWER", reason=stored.reason, model=stored.model)
+            answer = replace(answer, decision=stored.decision or "ANSWER", model=stored.model)
             if failure:
                 outcome = self._outcome("interrupted", answer)
                 reason = {"step": "generate", "reason": failure.message}

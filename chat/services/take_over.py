@@ -102,5 +102,5 @@ def _taken(message_id: UUID, shown: Recorded) -> Run:
             raise _NotTakenError from error
         scope, unread = with_attachments(scope, user=user, conversation_id=message.session_id)
     question = question_of(message, user=user, scope=scope)
-    begun = Begun(question=question, text=shown.text, sources=sources, reason=message.reason) if has_begun else None
+    begun = Begun(question=question, text=shown.text, sources=sources) if has_begun else None
     return Run(message, question, unread=unread, begun=begun, steps=steps_stored(message), joins=shown)

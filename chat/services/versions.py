@@ -104,7 +104,7 @@ def _answer_take_up(*, user: User, message: Message) -> Run:
         raise AnswerInProgressError from error
     message.lease_token = lease.token
     question = question_of(message, user=user, scope=scope)
-    begun = Begun(question=question, text=message.text, sources=sources, reason=message.reason)
+    begun = Begun(question=question, text=message.text, sources=sources)
     if not has_begun:
         return Run(message, question, again=True)
     return Run(message, question, again=True, begun=begun, steps=steps_stored(message))

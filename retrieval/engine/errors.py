@@ -6,14 +6,10 @@ from ragsite.core.errors import AppError, ConflictError, InvalidInputError, NotF
 from ragsite.core.messages import worded
 
 
-def explained(error: Exception) -> str:
-    """What an error of ours says to its reader; empty for others, as a time limit that has passed."""
-    return error.message if isinstance(error, AppError) else ""
-
-
 class ModelError(Exception):
     """A model call did not give a usable result. Steps catch it and fall back; `reason` goes into the decision path."""
 
+    code = "model_failed"
     is_server_failure = False  # whether it speaks against the server; several such in a row open its circuit
 
     def __init__(self, reason: str) -> None:
@@ -24,39 +20,48 @@ class ModelError(Exception):
 class ModelUnavailableError(ModelError):
     """No model server, no such model, or the circuit is open."""
 
+    code = "model_unavailable"
     is_server_failure = True
 
 
 class ModelMissingError(ModelUnavailableError):
     """The server is well, but does not have this model, or the model can't do this."""
 
+    code = "model_missing"
     is_server_failure = False
 
 
 class ModelTimeoutError(ModelError):
     """The model server did not answer in time."""
 
+    code = "model_timeout"
     is_server_failure = True
 
 
 class ModelOutputError(ModelError):
     """The model answered, but not in the asked form."""
 
+    code = "model_output"
+
 
 class ModelInterruptedError(ModelError):
-    """The stream broke after it had begun; what had come stands in the caller's hands."""
+    """The stream broke after it had begun; the caller keeps the partial text."""
 
+    code = "model_interrupted"
     is_server_failure = True
 
 
 class ModelCutError(ModelInterruptedError):
     """The answer reached its length limit (`done_reason: length`); the text is whole up to there."""
 
+    code = "model_cut"
     is_server_failure = False
 
 
 class WebSearchError(Exception):
     """The web could not be searched; never the same as having found nothing. `reason` is for the decision path."""
+
+    code = "web_search_failed"
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -12,7 +12,7 @@ from typing import Any
 from ragsite.core.messages import Sentence, worded
 
 MAX_CHARS = 300  # of one value within a sentence
-CODES = ("reason", "purpose", "decision", "problem")  # values that may be codes themselves
+CODES = ("purpose", "decision", "problem")  # values that may be codes themselves
 TEXTS: dict[str, Sentence] = {
     # ---------------------------------------------------------------- any step
     "switched_off": worded("switched off"),
@@ -21,6 +21,10 @@ TEXTS: dict[str, Sentence] = {
     "late": worded("no result within the time limit"),
     "nothing_found": worded("nothing was found"),
     "nothing_new": worded("nothing new was found"),
+    "slow_embedder": worded("no result within {timeout_s:.1f} s"),
+    "attachments_read": worded("waited until {names} was read"),
+    "attachments_unreadable": worded("{names} could not be read, and was not searched"),
+    "attachments_not_ready": worded("{names} was not ready, and was not searched"),
     "no_documents": worded("there are no documents to search in"),
     "no_model_reads": worded("no model judges the passages"),
     # ---------------------------------------------------------------- query
@@ -119,6 +123,9 @@ TEXTS: dict[str, Sentence] = {
     "answer_accepted": worded("accepted ({score})"),
     "answer_rejected": worded("rejected ({score})"),
     "answer_rejected_twice": worded("no draft was accepted; this is the best of them"),
+    "documents_passed": worded("{passed} of {found} documents passed the grading"),
+    "none_relevant": worded("none of {count} documents is relevant"),
+    "strategies_tried": worded("every strategy was tried: {tried}"),
     "no_model_wrote": worded("no model wrote this answer, so none judges it"),
     # ---------------------------------------------------------------- answer
     "passages_shown": worded("{shown} of {of} passages shown as they stand, without a model"),
@@ -134,6 +141,9 @@ TEXTS: dict[str, Sentence] = {
     "asked_back": worded("{question}"),
     "found_but_weak": worded("what was found does not answer the question"),
     "checked_answer_fits": worded("a checked answer to “{question}” fits"),
+    "checked_by": worded("checked by {by} on {on}"),
+    "several_things": worded("what was found is about several things: {options}"),
+    "nothing_supported": worded("no passage supports any sentence of the answer"),
     "checked_beforehand": worded("written and checked by {by} on {on}"),
     "checked_answers_late": worded("checked answers could not be looked up in time"),
     "no_word_found": worded("no word of the message stands in a document"),
@@ -197,11 +207,6 @@ def path_text(code: str, detail: Mapping[str, Any]) -> Sentence:
     return worded(
         template, **{name: _shown(name, value) for name, value in detail.items() if f"{{{name}}}" in template}
     )
-
-
-def reason_text(reason: str) -> str:
-    """A code's sentence; what is no code is a sentence already."""
-    return TEXTS.get(reason, reason)
 
 
 def _shown(name: str, value: Any) -> Any:

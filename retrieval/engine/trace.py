@@ -3,12 +3,13 @@
 A workflow run owns one `Trace`. The decorator `retrieval.engine.steps.step.step` opens an entry, and what runs inside
 it says what came of it by a code and its values, or why it did nothing:
 
-    note("queries_made", queries=texts)
+    note("queries_made", RewriteDetails(queries=texts))
     skip("switched_off")
-    degrade(error.reason)
+    degrade(reason_of(error))
 
-`retrieval.engine.path_texts` has the sentence of each code. Entries and model calls are found through a context
-variable, so that nobody has to pass them on; tasks started inside a step inherit it.
+`path_details` has the details of each step, `path_texts` the sentence of each code, `reasons` what a reason is. Entries
+and model calls are found through a context variable, so that nobody has to pass them on; tasks started inside a step
+inherit it.
 """
 
 from __future__ import annotations
@@ -17,43 +18,19 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from opentelemetry.trace import get_tracer
 
 from ragsite.core.messages import joined
-from retrieval.engine.path_texts import path_text, reason_text
+from retrieval.engine.path_details import DETAILS, StepDetails, StepName
+from retrieval.engine.path_texts import path_text
+from retrieval.engine.reasons import Reason, Why, as_reason
 from retrieval.engine.usage import ModelCall, Usage, longest_chain
 from retrieval.engine.values import Source
 
 StepStatus = Literal["ok", "skipped", "degraded", "failed"]
-StepName = Literal[
-    "memory",
-    "condense",
-    "route",
-    "plan",
-    "rewrite",
-    "step_back",
-    "decompose",
-    "hyde",
-    "retrieve",
-    "fuse",
-    "boost",
-    "dedupe",
-    "rerank",
-    "assess",
-    "grade",
-    "refine",
-    "web_search",
-    "compress",
-    "order",
-    "clarify",
-    "generate",
-    "verify",
-    "reflect",
-    "consolidate",
-]
 TRACER = get_tracer("ragsite")  # spans go nowhere unless `ragsite.operations.telemetry` was started
 
 
@@ -68,29 +45,58 @@ class StepRecord:
     summary: str = ""  # the same as a sentence
     started_ms: int = 0
     duration_ms: int = 0
-    detail: dict[str, Any] = field(default_factory=dict)
+    details: StepDetails = field(default_factory=StepDetails)
+    reason: Reason | None = None  # why it was skipped, degraded or failed, or what was decided
     calls: list[ModelCall] = field(default_factory=list)
 
-    def note(self, code: str, /, **detail: Any) -> None:
-        """What came of the step. `detail` is kept, beside what is there, as JSON of the path."""
-        self.detail |= detail
+    def __post_init__(self) -> None:
+        self.details = DETAILS[self.name]()
+
+    def note(self, code: str, details: StepDetails | None = None, /, *, reason: Why | None = None, **more: Any) -> None:
+        """What came of the step. details: of this step, kept beside what is there. more: what the sentence names
+        besides.
+
+        Raises TypeError for details of another step.
+        """
+        if reason is not None:
+            self.reason = as_reason(reason)
+            more["reason"] = self.reason.text
+        if details is not None:
+            self.add(details)
         self.code = code
-        self.summary = path_text(code, self.detail)
+        self.summary = path_text(code, dict(self.details.said()) | more)
 
-    def degrade(self, reason: str) -> None:
-        """A fallback served instead of the real thing. reason: a code, or a sentence."""
+    def add(self, details: StepDetails) -> None:
+        """Keep these, beside what is there; those that several steps have may be given as such.
+
+        Raises TypeError for details of another step.
+        """
+        if not isinstance(self.details, type(details)):
+            raise TypeError(f"{type(details).__name__} are no details of the step {self.name}")
+        self.details = replace(self.details, **dict(details.said()))
+
+    def degrade(self, reason: Why) -> None:
+        """A fallback served instead of the real thing."""
         self.status = "degraded"
-        self.detail["reason"] = reason_text(reason)
+        self.reason = as_reason(reason)
 
-    def skip(self, reason: str) -> None:
-        """Nothing was to be done. reason: a code, or a sentence."""
+    def skip(self, reason: Why) -> None:
+        """Nothing was to be done."""
         self.status = "skipped"
-        self.code = self.code or reason
-        self.summary = self.summary or reason_text(reason)
-        self.detail["reason"] = reason_text(reason)
+        self.reason = as_reason(reason)
+        self.code = self.code or self.reason.code
+        self.summary = self.summary or self.reason.text
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """As JSON."""
+        detail = self.details.as_json()
+        if self.reason:
+            detail["reason"] = self.reason.text
+        return detail
 
     def as_dict(self) -> dict[str, Any]:
-        detail = dict(self.detail)
+        detail = self.detail
         if self.calls:
             detail["model_calls"] = [call.as_dict() for call in self.calls]
         return {
@@ -150,7 +156,7 @@ class Trace:
                 span.set_attribute("ragsite.step.status", record.status)
         except BaseException as error:
             record.status = "failed"
-            record.detail.setdefault("reason", f"{type(error).__name__}: {error}"[:300])
+            record.reason = record.reason or Reason("failed", {"error": f"{type(error).__name__}: {error}"[:300]})
             raise
         finally:
             current_step.reset(token)
@@ -181,7 +187,7 @@ class Trace:
         reasons: dict[str, dict[str, None]] = {}
         for step in self.steps:
             if step.status == "degraded":
-                reasons.setdefault(step.name, {})[step.detail.get("reason", "")] = None
+                reasons.setdefault(step.name, {})[step.reason.text if step.reason else ""] = None
         return [{"step": name, "reason": joined("; ", filter(None, told))} for name, told in reasons.items()]
 
     def usage(self) -> Usage:
@@ -219,10 +225,10 @@ class HeldBackTrace(Trace):
 current_step: ContextVar[tuple[Trace, StepRecord] | None] = ContextVar("retrieval_current_step", default=None)
 
 
-def note(code: str, /, **detail: Any) -> None:
+def note(code: str, details: StepDetails | None = None, /, *, reason: Why | None = None) -> None:
     """What came of the running step, see `StepRecord.note`; nothing where none runs."""
     if current := current_step.get():
-        current[1].note(code, **detail)
+        current[1].note(code, details, reason=reason)
 
 
 def running_entry() -> StepRecord:
@@ -233,13 +239,13 @@ def running_entry() -> StepRecord:
     return current[1]
 
 
-def skip(reason: str) -> None:
+def skip(reason: Why) -> None:
     """The running step has nothing to do, see `StepRecord.skip`."""
     if current := current_step.get():
         current[1].skip(reason)
 
 
-def degrade(reason: str) -> None:
+def degrade(reason: Why) -> None:
     """The running step's fallback serves, see `StepRecord.degrade`."""
     if current := current_step.get():
         current[1].degrade(reason)
@@ -248,5 +254,6 @@ def degrade(reason: str) -> None:
 def note_index_wait(seconds: float) -> None:
     """The running step waited so long for the search index, which was being restarted; several waits add up."""
     if current := current_step.get():
-        detail = current[1].detail
-        detail["waited_for_index_s"] = round(detail.get("waited_for_index_s", 0.0) + seconds, 2)
+        entry = current[1]
+        waited_s = round((entry.details.waited_for_index_s or 0.0) + seconds, 2)
+        entry.details = replace(entry.details, waited_for_index_s=waited_s)

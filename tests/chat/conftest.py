@@ -20,6 +20,7 @@ from ragsite.accounts.tokens import key_create, token_create
 from ragsite.asgi import application
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.compose import close_engine, get_engine
+from retrieval.engine.reasons import Reason
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Answer, Clarification, Question, Scores, Source, StoredChunk
 from retrieval.knowledge.index_sync.repair import index_repair
@@ -70,7 +71,7 @@ class ScriptedWorkflow:
             step.summary = "1 candidate"
             await trace.sink.tool_called("search", "Searching the documents", step)
         async with trace.step("rerank") as step:
-            step.degrade("the model is slow")
+            step.degrade(Reason("model_failed", {"error": "the model is slow"}))
         await trace.sink.sources_chosen(self.sources)
         async with trace.step("generate"):
             for chunk in self.chunks:

@@ -103,12 +103,13 @@ class Command(EngineCommand):
             place = ", ".join(filter(None, (page, heading, chunk.url)))
             mark = "*" if source.cited else " "
             self.stdout.write(f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}")
-        reason = f" ({localized(answer.reason)})" if answer.reason else ""
+        reason = f" ({localized(answer.reason.text)})" if answer.reason else ""
         self.stdout.write("\n" + translate("Decision: {decision}", decision=answer.decision) + reason)
         if answer.support:
             self.stdout.write(translate("Second look: {support}", support=Message.Support(answer.support).label))
         for step in trace.steps:
-            words = localized(step.summary or step.detail.get("reason", ""))
+            reason = step.reason.text if step.reason else ""
+            words = localized(step.summary or reason)
             self.stdout.write(f"  {step.seq:>2} {step.name:<11} {step.status:<9} {step.duration_ms:>6} ms  {words}")
         usage = trace.usage()
         calls = translate_count("{count} model call", "{count} model calls", usage.llm_calls)

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from ragsite.core.errors import AppError
 from retrieval.engine.deps import Deps
-from retrieval.engine.errors import explained
+from retrieval.engine.path_details import ConsolidateDetails, MemoryDetails, RecalledFact
+from retrieval.engine.reasons import Reason, reason_of
 from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import estimate_tokens, one_line
@@ -37,16 +38,15 @@ async def recall_memory(deps: Deps, question: Question) -> tuple[RememberedFact,
         async with asyncio.timeout(deps.deadline.limit(2 * TIMEOUT_S)):
             recall = await deps.memory.recall(question.user_id, question.standalone, limit=RECALLED)
     except (AppError, TimeoutError) as error:
-        degrade(explained(error) or "memory_late")
+        degrade(reason_of(error, late="memory_late"))
         return ()
     if not recall.enabled:
         skip("memory_off")
         return ()
     if recall.degraded:
-        degrade(recall.degraded)
-    # Ids alone: the path is shown to staff, and stays when its user erases the fact.
-    facts = [{"id": fact.id, "score": round(fact.score, 4)} for fact in recall.facts]
-    note("memory_recalled" if facts else "memory_empty", facts=facts, count=len(facts))
+        degrade(Reason("memory_incomplete", {"error": recall.degraded}))
+    facts = tuple(RecalledFact(id=fact.id, score=round(fact.score, 4)) for fact in recall.facts)
+    note("memory_recalled" if facts else "memory_empty", MemoryDetails(facts=facts, count=len(facts)))
     return recall.facts
 
 
@@ -70,12 +70,12 @@ async def consolidate_memory(deps: Deps, question: Question, answer: Answer, *, 
         async with asyncio.timeout(2 * TIMEOUT_S):  # the answer's own time is over
             outcome = await deps.memory.remember(question.user_id, exchange)
     except (AppError, TimeoutError) as error:
-        degrade(explained(error) or "memory_late")
+        degrade(reason_of(error, late="memory_late"))
         return
     if outcome == "off":
         skip("memory_off")
         return
-    note("remembered" if outcome == "added" else "remembered_anew", fact=fact)
+    note("remembered" if outcome == "added" else "remembered_anew", ConsolidateDetails(fact=fact))
 
 
 def unfit(answer: Answer) -> str:

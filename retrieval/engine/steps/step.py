@@ -7,7 +7,7 @@
     @step("hyde", fallback=no_passage, optional=True)
     async def hyde(deps: Deps, question: Question) -> tuple[Query, ...]:
         reply = await deps.complete("hyde", HypotheticalPassage, question=question.standalone)
-        note("passage_imagined", passage=reply.hypothetical_passage)
+        note("passage_imagined", HydeDetails(passage=reply.hypothetical_passage))
         return (Query(reply.hypothetical_passage, kind="hyde", vector_only=True),)
 
     queries = await hyde(deps, question)
@@ -26,8 +26,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelError
-from retrieval.engine.path_texts import path_text
-from retrieval.engine.trace import StepName, degrade
+from retrieval.engine.path_details import StepName
+from retrieval.engine.reasons import Reason, reason_of
+from retrieval.engine.trace import degrade
 
 T = TypeVar("T")
 Result = TypeVar("Result")
@@ -92,7 +93,7 @@ async def _in_time(deps: Deps, call: Awaitable[Any], timeout_s: float | None, *,
         async with asyncio.timeout(limit_s):
             return True, await call
     except ModelError as error:
-        degrade(error.reason)
+        degrade(reason_of(error))
     except TimeoutError:
-        degrade(path_text("too_late", {"limit_s": limit_s}))
+        degrade(Reason("too_late", {"limit_s": limit_s}))
     return False, None

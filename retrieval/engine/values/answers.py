@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from retrieval.engine.reasons import Reason
 from retrieval.engine.values.chunks import Scores, StoredChunk
 
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
@@ -96,7 +97,7 @@ class CuratedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a workflow gives back. `reason`: why this decision, for the decision path and for people.
+    """What a workflow gives back. reason: why this decision; None: as its sources say, or as it was.
 
     partial: the text is incomplete because the model broke off; the message says so, it never looks complete.
     cut: it is, because it reached its length limit.
@@ -108,7 +109,7 @@ class Answer:
     text: str
     sources: tuple[Source, ...] = ()
     clarification: Clarification | None = None
-    reason: str = ""
+    reason: Reason | None = None
     model: str = ""
     partial: bool = False
     cut: bool = False

@@ -15,8 +15,9 @@ from ragsite.core.messages import worded
 from ragsite.core.rag_settings import RagSettings
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import IndexUnavailableError, ModelError
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.path_details import AssessDetails
 from retrieval.engine.ports import SearchRequest, SearchResult
+from retrieval.engine.reasons import reason_of
 from retrieval.engine.search.hybrid import SEARCH_TIMEOUT_S
 from retrieval.engine.steps.answer.continuation import Begun, write_on
 from retrieval.engine.steps.answer.curated import curated_answer
@@ -161,10 +162,10 @@ async def close_path(trace: Trace, outcome: Answer | AppError) -> None:
     async with trace.step("assess") as entry:
         if isinstance(outcome, AppError):
             entry.status = "failed"
-            entry.note("not_decided", reason=outcome.message)
+            entry.note("not_decided", reason=reason_of(outcome))
             return
-        reason = outcome.reason or ("this_was_found" if outcome.sources else "no_documents_needed")
-        entry.note("decided", decision=outcome.decision, reason=reason_text(reason))
+        found = "this_was_found" if outcome.sources else "no_documents_needed"
+        entry.note("decided", AssessDetails(decision=outcome.decision), reason=outcome.reason or found)
 
 
 def has_documents(question: Question) -> bool:

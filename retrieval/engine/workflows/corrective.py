@@ -42,7 +42,7 @@ from langgraph.runtime import Runtime
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelError
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.appending import behind, with_more
 from retrieval.engine.steps.answer.clarify import ask_back
 from retrieval.engine.steps.answer.direct import respond_directly
@@ -148,7 +148,7 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     if unsupported and "read" in state:
         return _finished(state, await with_nearest(deps, question, answer))
     if answer.text and not unsupported:
-        known = state["assessment"].reason if "assessment" in state else ""
+        known = state["assessment"].reason if "assessment" in state else None
         return _finished(state, replace(answer, reason=answer.reason or known))
     verdict: Literal["CLARIFY", "NO_ANSWER"] = "CLARIFY" if answer.decision == "CLARIFY" else "NO_ANSWER"
     update: State = {"assessment": Assessment(verdict=verdict, candidates=state["passages"], reason=answer.reason)}
@@ -239,7 +239,7 @@ async def judge(state: State, runtime: Runtime[Deps]) -> State:
     refused = state.get("refused", frozenset())
     passages = state["passages"]
     if refused and all(passage.chunk_id in refused for passage in passages):
-        return {"assessment": Assessment(verdict="NO_ANSWER", candidates=passages, reason=reason_text("nothing_new"))}
+        return {"assessment": Assessment(verdict="NO_ANSWER", candidates=passages, reason=Reason("nothing_new"))}
     if _by_criteria(deps, question):
         before = state.get("web_queries", ())
         assessment, web_queries = await judge_and_correct(deps, question, passages, tried=before)
@@ -301,7 +301,7 @@ async def clarify(state: State, runtime: Runtime[Deps]) -> State:
 
 async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
     candidates = state.get("nearest") or state.get("passages")
-    reason = state["assessment"].reason if "assessment" in state else ""
+    reason = state["assessment"].reason if "assessment" in state else None
     return _finished(state, await refuse(runtime.context, state["question"], candidates, reason=reason))
 
 

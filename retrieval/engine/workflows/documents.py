@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.path_details import CompressDetails, GenerateDetails, RouteDetails
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.appending import with_more
 from retrieval.engine.steps.answer.generate import written_answer
 from retrieval.engine.steps.answer.streaming import AnswerWriter, Author, author_of, write_by_model
@@ -57,7 +58,7 @@ async def answer_from_documents(deps: Deps, question: Question, task: DocumentTa
 
 @step("route")
 async def _set_task(deps: Deps, task: DocumentTask) -> None:
-    note(f"task_{task.name}", task=task.name, documents=list(task.documents))
+    note(f"task_{task.name}", RouteDetails(task=task.name, documents=task.documents))
 
 
 async def _write(deps: Deps, documents: Sequence[WholeDocument], prompt: str, question: str) -> Answer:
@@ -68,7 +69,7 @@ async def _write(deps: Deps, documents: Sequence[WholeDocument], prompt: str, qu
     if author.room is not None and not fit_one_prompt(excerpts, author.room):
         excerpts, readings = await take_notes(deps, excerpts, question, room=author.room)
         read = readings.read
-        author = Author(failure="document_unread") if readings.failed else author
+        author = Author(failure=Reason("document_unread")) if readings.failed else author
     sources = sources_of(excerpts)
     markers = {source.chunk.chunk_id: source.marker for source in sources}
     answer = await write(
@@ -118,8 +119,13 @@ async def _compare(deps: Deps, older: WholeDocument, newer: WholeDocument, quest
 @step("compress")
 async def _differences(deps: Deps, older: WholeDocument, newer: WholeDocument) -> Comparison:
     found = await asyncio.to_thread(compare, older.excerpts, newer.excerpts)
-    counts = {"changed": found.count("changed"), "new": found.count("new"), "gone": found.count("gone")}
-    note("sentences_compared", **counts, same=found.same)
+    details = CompressDetails(
+        changed=found.count("changed"),
+        new=found.count("new"),
+        gone=found.count("gone"),
+        same=found.same,
+    )
+    note("sentences_compared", details)
     return found
 
 
@@ -199,7 +205,8 @@ async def quote(deps: Deps, quoted: Quoted, *, model: str) -> Answer:
 
 
 async def _quoted(deps: Deps, quoted: Quoted, *, model: str = "") -> Answer:
-    note("quoted", lines=quoted.lines, cited=[one.marker for one in quoted.sources], model=model, partial=False)
+    cited = tuple(source.marker for source in quoted.sources)
+    note("quoted", GenerateDetails(lines=quoted.lines, cited=cited, model=model, partial=False))
     await deps.trace.choose_sources(quoted.sources)
     answer = Answer(decision="ANSWER", text="", sources=quoted.sources, model=model)
     return await with_more(deps, answer, quoted.text)
@@ -207,4 +214,4 @@ async def _quoted(deps: Deps, quoted: Quoted, *, model: str = "") -> Answer:
 
 async def say_why_not(deps: Deps, text: str, reason: str) -> Answer:
     """There is nothing to answer from. reason: a code."""
-    return await with_more(deps, Answer(decision="NO_ANSWER", text="", reason=reason_text(reason)), text)
+    return await with_more(deps, Answer(decision="NO_ANSWER", text="", reason=Reason(reason)), text)

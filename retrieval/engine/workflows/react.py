@@ -32,8 +32,9 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.path_details import PlanDetails
 from retrieval.engine.ports import SearchRequest
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.generate import select_passages
 from retrieval.engine.steps.answer.refuse import refuse
 from retrieval.engine.steps.answer.verdict_token import WayOut
@@ -72,7 +73,7 @@ class State(Asking, total=False):
 # ------------------------------------------------------------------------------------------------ before retrieval
 def route_by_length(deps: Deps, question: Question) -> bool:
     """Without a model: a question that is not short is searched for as it stands."""
-    note("straight_to_search", rewrite=False)
+    note("straight_to_search", PlanDetails(rewrite=False))
     return False
 
 
@@ -85,15 +86,16 @@ async def is_to_be_rewritten(deps: Deps, question: Question) -> bool:
     """Whether the query is rewritten before the search: a short one and a follow-up by rule, any other one where the
     model says in a word that much of it says nothing of what is looked for."""
     if not rewriting_is_on(deps, question):
-        note("straight_to_search", rewrite=False)
+        note("straight_to_search", PlanDetails(rewrite=False))
         return False
     short = len(question.text.strip()) < SHORT_QUERY_CHARS
     if short or (question.history and not question.condensed):
-        note("rewritten_first", rewrite=True)
+        note("rewritten_first", PlanDetails(rewrite=True))
         return True
     reply = await deps.complete("query_router", QueryRoute, question=one_line(question.standalone))
     rewrites = reply.route == "rewrite"
-    note("rewritten_by_route" if rewrites else "straight_to_search", rewrite=rewrites, route=reply.route)
+    code = "rewritten_by_route" if rewrites else "straight_to_search"
+    note(code, PlanDetails(rewrite=rewrites, route=reply.route))
     return rewrites
 
 
@@ -195,14 +197,16 @@ async def generator(state: State, runtime: Runtime[Deps]) -> State:
     elif is_unsupported(answer):
         answer = await with_nearest(deps, question, answer)
     elif evaluation.refused and answer.decision == "ANSWER":
-        answer = replace(answer, support="none", reason=reason_text("written_without_confirmation"))
+        answer = replace(answer, support="none", reason=Reason("written_without_confirmation"))
     return {"answer": replace(answer, reason=answer.reason or evaluation.reason)}
 
 
 async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
     evaluation = state.get("evaluation")
-    candidates, reason = (evaluation.candidates, evaluation.reason) if evaluation else (None, "")
-    return {"answer": await refuse(runtime.context, state["question"], candidates, reason=reason)}
+    if evaluation is None:
+        return {"answer": await refuse(runtime.context, state["question"], None)}
+    answer = await refuse(runtime.context, state["question"], evaluation.candidates, reason=evaluation.reason)
+    return {"answer": answer}
 
 
 # ------------------------------------------------------------------------------------------------ the graph

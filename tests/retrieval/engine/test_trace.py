@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from retrieval.engine.model_calls import model_call
+from retrieval.engine.reasons import Reason
 from retrieval.engine.trace import Trace
 from retrieval.engine.usage import ModelCall, longest_chain
 
@@ -37,7 +38,7 @@ async def test_a_step_that_fell_back_more_than_once_is_one_entry_with_each_reaso
     trace = Trace()
     for name, reason in (("rewrite", "cut"), ("rerank", "cut"), ("rewrite", "cut"), ("rewrite", "no JSON")):
         async with trace.step(name) as step:  # type: ignore[arg-type]
-            step.degrade(reason)
+            step.degrade(Reason("model_failed", {"error": reason}))
     assert trace.degraded == [{"step": "rewrite", "reason": "cut; no JSON"}, {"step": "rerank", "reason": "cut"}]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragsite.core.messages import joined, worded
+from ragsite.core.messages import joined
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import ClarifyDetails
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.appending import with_more
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.phrases import Language, in_script, phrase
@@ -20,8 +22,8 @@ async def ask_back(deps: Deps, readings: Sequence[ScoredChunk], *, asks: str = "
     """The question about these readings, a passage of each, in place of an answer. asks: the judge's own words for it;
     where it gave none, ours."""
     clarification = from_documents(readings, deps.language, asks=asks)
-    note("asked_back", question=clarification.question, options=list(clarification.options))
-    reason = worded("what was found is about several things: {options}", options=joined(", ", clarification.options))
+    note("asked_back", ClarifyDetails(question=clarification.question, options=clarification.options))
+    reason = Reason("several_things", {"options": joined(", ", clarification.options)})
     answer = Answer(decision="CLARIFY", text="", clarification=clarification, reason=reason)
     return await with_more(deps, answer, clarification.question)
 

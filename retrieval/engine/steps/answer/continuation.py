@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import Prompt
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.generate import written_answer
 from retrieval.engine.steps.answer.joint import Joint
 from retrieval.engine.steps.answer.streaming import AnswerWriter, author_of, write_by_model
@@ -30,7 +30,6 @@ class Begun:
     question: Question
     text: str
     sources: tuple[Source, ...]
-    reason: str = ""
 
 
 @step("generate")
@@ -41,10 +40,12 @@ async def write_on(deps: Deps, begun: Begun) -> Answer:
     ended = await write_by_model(
         deps, author, lambda: _prompt(deps, begun, _passages(deps, begun, tokens=author.room or 0)), writer
     )
-    if reason := ended.failure or ("" if len(writer.text) > len(begun.text) else "empty_answer"):
-        ended = replace(ended, failure=reason_text(reason))
-        degrade(reason)
-    return written_answer(writer.text, begun.sources, ended, reason=begun.reason)
+    failure = ended.failure
+    if failure is None and len(writer.text) <= len(begun.text):
+        failure = Reason("empty_answer")
+    if failure:
+        degrade(failure)
+    return written_answer(writer.text, begun.sources, replace(ended, failure=failure))
 
 
 def _passages(deps: Deps, begun: Begun, *, tokens: int) -> str:

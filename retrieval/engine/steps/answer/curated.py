@@ -8,6 +8,8 @@ from dataclasses import replace
 from ragsite.core.errors import UnavailableError
 from ragsite.core.messages import worded
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import GenerateDetails, RouteDetails
+from retrieval.engine.reasons import Reason, reason_of
 from retrieval.engine.steps.answer.appending import with_more
 from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.steps.grounding.verify import check_by_words
@@ -31,7 +33,7 @@ async def curated_answer(deps: Deps, question: Question) -> Answer | None:
             found = await deps.curated.find(question.standalone, question.scope)
     except (UnavailableError, TimeoutError) as error:
         async with deps.trace.step("route"):
-            degrade(getattr(error, "message", "") or "checked_answers_late")
+            degrade(reason_of(error, late="checked_answers_late"))
         return None
     return await _give(deps, question, found) if found else None
 
@@ -40,15 +42,22 @@ async def _give(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
     checked = found.checked
     cited = cited_markers(found.text)
     async with deps.trace.step("route"):
-        note("checked_answer_fits", curated=checked.as_dict(), question=found.question)
+        note("checked_answer_fits", RouteDetails(curated=checked.as_dict(), question=found.question))
     sources = tuple(
         Source(marker=marker, chunk=chunk, scores=Scores(), cited=marker in cited)
         for marker, chunk in enumerate(found.passages, start=1)
     )
     async with deps.trace.step("generate"):
-        note("checked_beforehand", by=checked.by, on=checked.on, model="", cited=sorted(cited), partial=False)
+        details = GenerateDetails(
+            by=checked.by,
+            on=checked.on,
+            model="",
+            cited=tuple(sorted(cited)),
+            partial=False,
+        )
+        note("checked_beforehand", details)
         await deps.trace.choose_sources(sources)
-        reason = worded("checked by {by} on {on}", by=checked.by, on=checked.on)
+        reason = Reason("checked_by", {"by": checked.by, "on": checked.on})
         answer = Answer(decision="ANSWER", text="", sources=sources, curated=checked, reason=reason)
         answer = await with_more(deps, answer, found.text)
     return replace(answer, grounding=await asyncio.to_thread(_evidence, answer, question.text))

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import EmbeddingUnavailableError, IndexUnavailableError, ModelError
-from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import Prompt, SearchRequest
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
+from retrieval.engine.reasons import Reason, reason_of
 from retrieval.engine.steps.answer.appending import with_more, with_passages
-from retrieval.engine.steps.answer.generate import written_answer
+from retrieval.engine.steps.answer.generate import note_shown, written_answer
 from retrieval.engine.steps.answer.quote import NEAREST, SHOWN_CHARS, Shown, best_sources, show_passages
 from retrieval.engine.steps.answer.sources import as_sources
 from retrieval.engine.steps.answer.streaming import AnswerWriter, author_of, write_by_model
@@ -54,7 +54,7 @@ async def reply_without_search(deps: Deps, question: Question, *, asks_model: bo
     try:
         await deps.models.chat("answer")
     except ModelError as error:
-        return await give_help(deps, question, why=error.reason)
+        return await give_help(deps, question, why=reason_of(error))
     if not asks_model:
         return None
     vocabulary = await deps.store.vocabulary(question.scope)
@@ -83,10 +83,10 @@ async def respond_directly(deps: Deps, question: Question, memories: Sequence[Re
     if not writer.text:
         note("no_direct_reply")
         return None
-    return written_answer(writer.text, (), ended, reason=reason_text("no_documents_needed"))
+    return written_answer(writer.text, (), ended, reason=Reason("no_documents_needed"))
 
 
-async def give_help(deps: Deps, question: Question, *, why: str) -> Answer | None:
+async def give_help(deps: Deps, question: Question, *, why: Reason) -> Answer | None:
     """The help, and what is nearest in meaning; None where a search finds nothing at all: then that is what is to be
     said. why: no model writes."""
     if not search_terms(question.standalone):
@@ -103,14 +103,14 @@ async def give_help(deps: Deps, question: Question, *, why: str) -> Answer | Non
 async def _help_alone(deps: Deps, question: Question) -> Answer:
     text = help_text(deps, question)
     await deps.trace.emit_chunk(text)
-    return Answer(decision="ANSWER", text=text, reason=reason_text("no_word_found"))
+    return Answer(decision="ANSWER", text=text, reason=Reason("no_word_found"))
 
 
 @step("generate")
-async def _with_nearest(deps: Deps, question: Question, sources: tuple[Source, ...], *, why: str) -> Answer:
+async def _with_nearest(deps: Deps, question: Question, sources: tuple[Source, ...], *, why: Reason) -> Answer:
     """The help below the passages as they stand, where they are asked for or near; else they are listed under it."""
     text = help_text(deps, question)
-    answer = Answer(decision="ANSWER", text="", sources=sources, reason=reason_text("no_word_found"))
+    answer = Answer(decision="ANSWER", text="", sources=sources, reason=Reason("no_word_found"))
     degrade(why)
     await deps.trace.choose_sources(sources)
     if question.standalone.rstrip().endswith(_ASKS) or await _are_near(deps, question, sources):
@@ -119,8 +119,7 @@ async def _with_nearest(deps: Deps, question: Question, sources: tuple[Source, .
         answer = await with_passages(deps, answer, phrase("no_model", deps.language) + "\n\n", below)
     else:
         answer = await with_more(deps, answer, f"{text}\n\n{phrase('near_in_meaning', deps.language)}")
-    cited = [source.marker for source in answer.sources if source.cited]
-    note("passages_shown", shown=len(cited), cited=cited, of=len(sources), model="", partial=False)
+    note_shown([source.marker for source in answer.sources if source.cited], of=len(sources))
     return answer
 
 
@@ -132,7 +131,7 @@ async def _are_near(deps: Deps, question: Question, sources: Sequence[Source]) -
             passages = await embedder.embed_documents([source.chunk.text for source in sources])
             meaning = await embedder.embed_queries([question.standalone])
     except (EmbeddingUnavailableError, TimeoutError) as error:
-        degrade(getattr(error, "reason", "") or EMBEDDER_IS_SLOW)
+        degrade(reason_of(error, late=EMBEDDER_IS_SLOW))
         return False
     return bool((passages @ meaning[0]).max() >= NEAR)
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.path_details import GenerateDetails
 from retrieval.engine.ports import Prompt
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.appending import with_passages
 from retrieval.engine.steps.answer.quote import SHOWN_CHARS, best_sources, show_passages
 from retrieval.engine.steps.answer.sources import marked_cited
@@ -57,28 +58,36 @@ async def generate(
         deps.progress.judged_by = ended.model
     if writer.verdict:
         asks_back = writer.verdict == "unclear" and way_out == "ask_back"
-        reason = "passages_differ" if asks_back else "passages_do_not_answer"
-        note("model_refuses", reason=reason, model=ended.model, cited=[], partial=False, verdict=writer.verdict)
+        refusal = Reason("passages_differ" if asks_back else "passages_do_not_answer")
+        details = GenerateDetails(model=ended.model, cited=(), partial=False, verdict=writer.verdict)
+        note("model_refuses", details, reason=refusal)
         return Answer(
             decision="CLARIFY" if asks_back else "NO_ANSWER",
             text="",
             sources=sources,
             model=ended.model,
-            reason=reason_text(reason),
+            reason=refusal,
         )
     reason = ended.failure or writer.aligner.failure
     if reason:
         degrade(reason)
     if not writer.text:
-        return await _passages(deps, question, sources, reason=reason if ended.model else "")
+        return await _passages(deps, question, sources, reason=reason if ended.model else None)
     return written_answer(writer.text, sources, ended)
 
 
-def written_answer(text: str, sources: Sequence[Source], ended: Ended, *, reason: str = "") -> Answer:
+def written_answer(text: str, sources: Sequence[Source], ended: Ended, *, reason: Reason | None = None) -> Answer:
     """What a model wrote, with the sources that it cites marked; the running step's entry says so."""
     cited = brackets_of(sources).cited(text)
     broken = bool(ended.failure)
-    note("written", characters=len(text), of=len(sources), model=ended.model, cited=sorted(cited), partial=broken)
+    details = GenerateDetails(
+        characters=len(text),
+        of=len(sources),
+        model=ended.model,
+        cited=tuple(sorted(cited)),
+        partial=broken,
+    )
+    note("written", details)
     return Answer(
         decision="ANSWER",
         text=text,
@@ -90,18 +99,23 @@ def written_answer(text: str, sources: Sequence[Source], ended: Ended, *, reason
     )
 
 
-async def _passages(deps: Deps, question: Question, sources: tuple[Source, ...], *, reason: str) -> Answer:
+async def _passages(deps: Deps, question: Question, sources: tuple[Source, ...], *, reason: Reason | None) -> Answer:
     """The best passages, under a line that says that no model wrote. reason: why a model that is connected gave no
-    answer; empty: none is connected."""
-    why = phrase("model_failed", deps.language, reason=deps.say(reason, deps.language)) if reason else ""
+    answer; None: none is connected."""
+    line = phrase("no_model", deps.language)
+    if reason:
+        line = phrase("model_failed", deps.language, reason=deps.say(reason.text, deps.language))
     shown = await show_passages(deps, question, best_sources(sources), among=sources, chars=SHOWN_CHARS)
     await deps.trace.choose_sources(sources)
-    begun = Answer(decision="ANSWER", text="", sources=sources, reason=reason_text("passages_shown_alone"))
-    line = (why or phrase("no_model", deps.language)) + "\n\n"
-    answer = await with_passages(deps, begun, line, shown)
-    cited = sorted(shown.markers)
-    note("passages_shown", shown=len(cited), cited=cited, of=len(sources), model="", partial=False)
+    begun = Answer(decision="ANSWER", text="", sources=sources, reason=Reason("passages_shown_alone"))
+    answer = await with_passages(deps, begun, line + "\n\n", shown)
+    note_shown(sorted(shown.markers), of=len(sources))
     return answer
+
+
+def note_shown(cited: Sequence[int], *, of: int) -> None:
+    """Passages are shown as they stand. cited: their markers. of: how many there were."""
+    note("passages_shown", GenerateDetails(shown=len(cited), cited=tuple(cited), of=of, model="", partial=False))
 
 
 def answer_prompt(deps: Deps, question: Question, passages: Sequence[ScoredChunk], way_out: WayOut) -> Prompt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.appending import with_more, with_passages
 from retrieval.engine.steps.answer.quote import NEAREST, NEAREST_CHARS, show_passages
 from retrieval.engine.steps.answer.sources import as_sources
@@ -15,17 +15,24 @@ from retrieval.engine.values import Answer, Question, ScoredChunk
 
 
 async def refuse(
-    deps: Deps, question: Question, candidates: Sequence[ScoredChunk] | None, *, reason: str = ""
+    deps: Deps, question: Question, candidates: Sequence[ScoredChunk] | None, *, reason: Reason | None = None
 ) -> Answer:
     """Says why there is no answer, whether the web was searched, too, and quotes what is nearest. None: there was
-    nothing to search in. reason: a code, or a sentence."""
+    nothing to search in. reason: by default what was found."""
     if candidates is None:
         async with deps.trace.step("retrieve"):
             skip("no_documents")
-    why = "no_documents" if candidates is None else "found_but_weak" if candidates else "nothing_found"
+    if candidates is None:
+        why = "no_documents"
+    else:
+        why = "found_but_weak" if candidates else "nothing_found"
     sources = as_sources((candidates or ())[:NEAREST])
     refusal = Answer(
-        decision="NO_ANSWER", text="", sources=sources, model=deps.progress.judged_by, reason=reason_text(reason or why)
+        decision="NO_ANSWER",
+        text="",
+        sources=sources,
+        model=deps.progress.judged_by,
+        reason=reason or Reason(why),
     )
     web = phrase(deps.progress.web, deps.language) if deps.progress.web else ""
     lead = "\n\n".join(filter(None, (_why(deps, question, why), web)))

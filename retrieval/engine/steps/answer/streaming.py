@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelCutError, ModelError
-from retrieval.engine.path_texts import reason_text
 from retrieval.engine.ports import ChatModel, Prompt
+from retrieval.engine.reasons import Reason, reason_of
 from retrieval.engine.steps.answer.verdict_token import Verdict, VerdictReader
 from retrieval.engine.steps.grounding.alignment import Aligner
 from retrieval.engine.steps.grounding.citation_stream import CitedStream
@@ -93,7 +93,7 @@ class Author:
 
     model: ChatModel | None = None
     room: int | None = None
-    failure: str = ""
+    failure: Reason | None = None
 
 
 async def author_of(deps: Deps, frame: Callable[[], Prompt]) -> Author:
@@ -103,18 +103,18 @@ async def author_of(deps: Deps, frame: Callable[[], Prompt]) -> Author:
             model = await deps.models.chat("answer")
         prompt = frame()
     except ModelError as error:
-        return Author(failure=error.reason)
+        return Author(failure=reason_of(error))
     except TimeoutError:
-        return Author(failure=reason_text("no_time_left"))
+        return Author(failure=Reason("no_time_left"))
     return Author(model=model, room=max(0, model.prompt_budget - estimate_tokens(prompt.system + prompt.user)))
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a model's writing ended. failure: why it failed or broke off, "" where it is whole. cut: it reached its
+    """How a model's writing ended. failure: why it failed or broke off, None where it is whole. cut: it reached its
     length limit. model: its name; "" where none wrote."""
 
-    failure: str = ""
+    failure: Reason | None = None
     cut: bool = False
     model: str = ""
 
@@ -131,7 +131,7 @@ async def write_by_model(
     """
     if author.model is None:
         return Ended(author.failure)
-    failure = ""
+    failure: Reason | None = None
     cut = False
     behind_verdict = 0
     try:
@@ -143,11 +143,11 @@ async def write_by_model(
                 if behind_verdict > HEARD_OUT:
                     break
     except ModelError as error:
-        failure = error.reason
+        failure = reason_of(error)
         cut = isinstance(error, ModelCutError)
     except TimeoutError:
-        failure = reason_text("time_was_over")
+        failure = Reason("time_was_over")
     await writer.finish(whole=not failure)
     if not writer.text and not writer.verdict:
-        failure = failure or reason_text("empty_answer")
+        failure = failure or Reason("empty_answer")
     return Ended(failure, cut, author.model.name)

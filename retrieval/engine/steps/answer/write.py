@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.appending import with_passages
 from retrieval.engine.steps.answer.generate import answer_prompt, generate, select_passages
 from retrieval.engine.steps.answer.quote import NEAREST, NEAREST_CHARS, SHOWN_CHARS, best_sources, show_passages
@@ -84,6 +84,6 @@ async def show_judged(deps: Deps, question: Question, answer: Answer, named: Seq
     )
     if not answer.text:
         await deps.trace.choose_sources(answer.sources)
-    begun = replace(answer, decision="ANSWER", reason=reason_text("judged_not_written"))
+    begun = replace(answer, decision="ANSWER", reason=Reason("judged_not_written"))
     degrade("judged_not_written")
     return await with_passages(deps, begun, f"\n\n{phrase('judged', deps.language)}\n\n", shown)

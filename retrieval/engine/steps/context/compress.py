@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import CompressDetails
 from retrieval.engine.steps.context.order import fit
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.analysis import held_share, term_weights, terms_of
@@ -34,12 +35,12 @@ async def compress(
         return list(passages)
     selection = await asyncio.to_thread(compress_passages, question, passages, tokens=room)
     ids = {passage.chunk_id for passage in selection}
-    note(
-        "compressed",
+    details = CompressDetails(
         before=sum(estimate_tokens(passage.chunk.text) for passage in passages),
         after=sum(estimate_tokens(passage.chunk.text) for passage in selection),
-        dropped=[passage.chunk_id for passage in passages if passage.chunk_id not in ids],
+        dropped=tuple(passage.chunk_id for passage in passages if passage.chunk_id not in ids),
     )
+    note("compressed", details)
     return selection
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import DedupeDetails
 from retrieval.engine.steps.context.joining import join
 from retrieval.engine.steps.step import step
 from retrieval.engine.trace import note
@@ -29,7 +30,8 @@ async def dedupe(
     names.
     """
     selection, dropped, merged = await asyncio.to_thread(merge_duplicates, candidates, known=known)
-    note("deduped", before=len(candidates), after=len(selection), dropped=dropped, merged=merged)
+    details = DedupeDetails(before=len(candidates), after=len(selection), dropped=dropped, merged=merged)
+    note("deduped", details)
     return selection
 
 

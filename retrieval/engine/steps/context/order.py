@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ragsite.core.rag_settings import PositionStrategy
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import OrderDetails
 from retrieval.engine.steps.context.neighbours import with_neighbours
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import estimate_tokens, quote_source
@@ -36,10 +37,15 @@ async def order(
     if room is not None:
         chosen, joined = await with_neighbours(deps, chosen, scope=scope, tokens=min(room // 2, CONTEXT_TOKENS))
         chosen = fit_half(chosen, room=room)
-    ids = [passage.chunk_id for passage in chosen]
     code = "ordered_sandwich" if strategy == "sandwich" else "ordered"
-    places = positions(len(chosen), strategy)
-    note(code, given=len(chosen), found=len(candidates), chunk_ids=ids, joined=joined, positions=places)
+    details = OrderDetails(
+        given=len(chosen),
+        found=len(candidates),
+        chunk_ids=tuple(passage.chunk_id for passage in chosen),
+        joined=joined,
+        positions=tuple(positions(len(chosen), strategy)),
+    )
+    note(code, details)
     return chosen
 
 

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from ragsite.core.messages import worded
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
+from retrieval.engine.path_details import CompressDetails
 from retrieval.engine.providers.chat import limited, shaped
 from retrieval.engine.steps.documents.excerpts import Excerpt
 from retrieval.engine.steps.documents.parts import (
@@ -73,7 +74,7 @@ async def take_notes(
     notes: list[Excerpt] = []
     for part, made in readings.parts:
         notes += made or [first for one in part for first in one.statements[:1]][:most]
-    note("notes_taken", notes=len(notes), read=readings.read, calls=len(readings.parts))
+    note("notes_taken", CompressDetails(notes=len(notes), read=readings.read, calls=len(readings.parts)))
     every = 1
     while not fit_one_prompt(notes[::every], room) and every < len(notes):
         every += 1

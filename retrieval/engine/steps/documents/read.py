@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import ReadDocument, RetrieveDetails
 from retrieval.engine.ports import DocumentReader
 from retrieval.engine.steps.documents.excerpts import Excerpt, excerpts_of
 from retrieval.engine.steps.step import step
@@ -37,13 +38,13 @@ async def read_documents(deps: Deps, ids: Sequence[str], *, scope: SearchScope) 
     for ref in sorted(found, key=lambda ref: ids.index(ref.id)):
         first = sum(document.sections for document in documents)
         documents.append(await _read(reader, ref, scope, first))
-    note(
-        "documents_read",
-        documents=[{"document_id": one.ref.id, "title": one.ref.title} for one in documents],
-        titles=[one.ref.title for one in documents],
+    details = RetrieveDetails(
+        whole_documents=tuple(ReadDocument(document_id=one.ref.id, title=one.ref.title) for one in documents),
+        titles=tuple(one.ref.title for one in documents),
         read=sum(one.sections for one in documents),
         total=sum(one.total for one in documents),
     )
+    note("documents_read", details)
     return documents
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import CompressDetails
 from retrieval.engine.providers.chat import limited
 from retrieval.engine.steps.documents.compare import Row, RowKind
 from retrieval.engine.steps.documents.excerpts import Excerpt, label_of
@@ -53,7 +54,8 @@ async def find_rows(
     readings = await read_parts(deps, parts_of(excerpts, room), read)
     rows = list(dict.fromkeys(row for _, some in readings.parts for row in some or ()))
     selection = await _checked(deps, rows, question) if rows else []
-    note("rows_found", rows=len(selection), dropped=len(rows) - len(selection), read=readings.read)
+    dropped = len(rows) - len(selection)
+    note("rows_found", CompressDetails(rows=len(selection), rows_dropped=dropped, read=readings.read))
     return selection, readings
 
 

@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from ragsite.core.messages import worded
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import Models, Vectors
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
+from retrieval.engine.reasons import Reason, reason_of
 from retrieval.engine.steps.grounding.overlap import is_comparable, overlap, passage_terms, statement_weights
 from retrieval.engine.text.analysis import held_share, query_terms
 from retrieval.engine.values import Source
@@ -30,7 +30,7 @@ JOIN = 0.2  # share of the sentence's weight that another passage must add, half
 MOST = 3  # passages that one sentence cites
 COSINE_ALIKE = 0.05  # how far below the nearest one's cosine a passage may be that the model cited
 EMBEDDING_TIMEOUT_S = 2.0
-EMBEDDER_IS_SLOW = worded("no result within {timeout_s:.1f} s", timeout_s=EMBEDDING_TIMEOUT_S)
+EMBEDDER_IS_SLOW = Reason("slow_embedder", {"timeout_s": EMBEDDING_TIMEOUT_S})
 
 
 def align(statement: str, sources: Sequence[Source], *, question: str, hints: Collection[int] = ()) -> tuple[int, ...]:
@@ -115,7 +115,7 @@ class Aligner:
         self._models = models
         self._vectors: Vectors | None = None  # of the passages
         self._meanings: dict[int, Vectors] = {}  # of passages, by the built-in model
-        self.failure = ""  # why vectors could not be had
+        self.failure: Reason | None = None  # why vectors could not be had
 
     async def __call__(self, sentence: str, hints: Collection[int]) -> Sequence[int]:
         found = await asyncio.to_thread(_by_words, sentence, self._sources, question=self._question, hints=hints)
@@ -126,7 +126,7 @@ class Aligner:
                 return await self._by_meaning(sentence, found, hints)
         except (EmbeddingUnavailableError, TimeoutError) as error:
             self._models = None
-            self.failure = getattr(error, "reason", "") or EMBEDDER_IS_SLOW
+            self.failure = reason_of(error, late=EMBEDDER_IS_SLOW)
         return found.markers or _believed(sentence, self._sources, hints)
 
     async def _by_meaning(self, sentence: str, found: Cited, hints: Collection[int]) -> Sequence[int]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from ragsite.core.messages import worded
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
+from retrieval.engine.path_details import VerifyDetails
 from retrieval.engine.providers.chat import exactly
 from retrieval.engine.steps.judge.verdict import RetrievalJudgement
 from retrieval.engine.steps.step import step, try_call
@@ -68,7 +69,8 @@ async def _look(deps: Deps, answer: Answer, question: str) -> Answer:
     level = _level(reply)
     if level == "none" and not await _judge_doubts(deps, answer, question):
         level = "partly"
-    note(f"support_{level}", support=level, grounding=[sentence.as_dict() for sentence in grounding])
+    details = VerifyDetails(support=level, grounding=tuple(sentence.as_dict() for sentence in grounding))
+    note(f"support_{level}", details)
     return replace(answer, grounding=tuple(grounding), support=level)
 
 

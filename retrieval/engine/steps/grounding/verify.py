@@ -13,13 +13,15 @@ from dataclasses import replace
 
 from ragsite.core.messages import worded
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import VerifyDetails
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.grounding.claims import Claim, brackets_of, claims_of
 from retrieval.engine.steps.grounding.support import support
 from retrieval.engine.steps.step import step
 from retrieval.engine.trace import note, skip
 from retrieval.engine.values import Answer, GroundedSentence, SentenceEvidence
 
-NOTHING_SUPPORTED = worded("no passage supports any sentence of the answer")
+NOTHING_SUPPORTED = Reason("nothing_supported")
 BASELESS = 0.3  # score below which a sentence is not only weak: another number, or nearly no words in common
 MAX_CLAIMS = 40  # of one answer that are checked
 
@@ -41,13 +43,13 @@ async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
         grounding[-1] = replace(grounding[-1], score=None, supported=None, reason=reason)
     weak = sum(sentence.supported is False for sentence in grounding)
     unchecked = sum(sentence.supported is None for sentence in grounding)
-    note(
-        "sentences_checked" if grounding else "nothing_stated",
-        grounding=[sentence.as_dict() for sentence in grounding],
+    details = VerifyDetails(
+        grounding=tuple(sentence.as_dict() for sentence in grounding),
         good=len(grounding) - weak - unchecked,
         weak=weak,
         unchecked=unchecked,
     )
+    note("sentences_checked" if grounding else "nothing_stated", details)
     answer = replace(answer, grounding=tuple(grounding))
     if grounding and weak == len(grounding) and _is_baseless(answer):
         return replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED)

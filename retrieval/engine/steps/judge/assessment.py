@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_texts import path_text
+from retrieval.engine.path_details import AssessDetails
 from retrieval.engine.providers.chat import limited
+from retrieval.engine.reasons import Reason
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note
 from retrieval.engine.values import Question, ScoredChunk
 
 ASKS_CHARS = 200
+NO_DETAILS = AssessDetails()
 ClarifyingQuestion = Annotated[str, limited(maxLength=ASKS_CHARS)]  # in the question's language
 JudgedAs = Literal["answer", "no_answer", "ask_back"]
 Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
@@ -33,7 +35,7 @@ class Assessment:
 
     verdict: Verdict
     candidates: tuple[ScoredChunk, ...] = ()
-    reason: str = ""
+    reason: Reason | None = None
     missing: str = ""
     named: tuple[ScoredChunk, ...] = ()
     asks: str = ""
@@ -57,18 +59,18 @@ def assessed(
     named: tuple[ScoredChunk, ...] = (),
     missing: str = "",
     asks: str = "",
-    **detail: Any,
+    details: AssessDetails = NO_DETAILS,
 ) -> Assessment:
-    """An assessment, and its entry in the decision path."""
-    note(
-        code,
+    """An assessment, and its entry in the decision path. details: what that says besides."""
+    details = replace(
+        details,
         verdict=verdict,
         by_model=verdict != "REFINE",
-        named=[passage.chunk_id for passage in named],
+        named=tuple(passage.chunk_id for passage in named),
         missing=missing,
-        **detail,
     )
-    reason = path_text(code, detail)
+    note(code, details)
+    reason = Reason(code, dict(details.said()))
     return Assessment(
         verdict=verdict,
         candidates=tuple(passages),

@@ -12,13 +12,12 @@ from statistics import fmean
 from pydantic import BaseModel, Field
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import AssessDetails, RerankDetails
 from retrieval.engine.providers.chat import exactly
 from retrieval.engine.steps.judge.assessment import (
     Assessment,
-    AssessmentCode,
     ClarifyingQuestion,
     JudgedAs,
-    Verdict,
     assessed,
 )
 from retrieval.engine.steps.judge.scores import (
@@ -91,13 +90,13 @@ async def score_by_criteria(deps: Deps, question: Question, passages: Sequence[S
         return _as_they_came(deps, question, passages)
     scored = await scores_by_criteria(deps, question, passages)
     best = scored.passages[0]
-    note(
-        "reranked",
+    details = RerankDetails(
         reranker="eight_criteria",
         scores=scores_by_chunk(scored.passages),
         best=best.scores.rerank or 0.0,
         title=best.chunk.title,
     )
+    note("reranked", details)
     return scored
 
 
@@ -129,8 +128,15 @@ async def judge_by_criteria(deps: Deps, question: Question, passages: Sequence[S
     scores = scores_by_chunk([passage for passage in scored.passages if passage.scores.rerank is not None])
     readings = tuple({passage.document_id: passage for passage in reversed(good)}.values())[::-1]
     if scored.verdict == "ask_back" and len(readings) > 1:
-        return assessed("judged_unclear", "CLARIFY", scored.passages, named=readings, asks=scored.asks, scores=scores)
-    code: AssessmentCode = "enough_good" if len(good) >= least else "too_few_good"
-    verdict: Verdict = "ANSWER" if len(good) >= least else "NO_ANSWER"
-    candidates = good if verdict == "ANSWER" else scored.passages
-    return assessed(code, verdict, candidates, named=good, scores=scores, good=len(good), min_docs=least)
+        return assessed(
+            "judged_unclear",
+            "CLARIFY",
+            scored.passages,
+            named=readings,
+            asks=scored.asks,
+            details=AssessDetails(scores=scores),
+        )
+    details = AssessDetails(scores=scores, good=len(good), min_docs=least)
+    if len(good) >= least:
+        return assessed("enough_good", "ANSWER", good, named=good, details=details)
+    return assessed("too_few_good", "NO_ANSWER", scored.passages, named=good, details=details)

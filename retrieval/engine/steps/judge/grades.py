@@ -8,15 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel
 
 from ragsite.core.messages import counted
 from retrieval.engine.deps import Deadline, Deps
 from retrieval.engine.model_calls import queue_model_call
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.path_details import GradedDocument, GradeDetails
 from retrieval.engine.providers.chat import limited
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.judge.scores import TOP_SCORE, Score, check_score, judging_is_on, quoted, rank
 from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.quoting import one_line
@@ -44,7 +45,7 @@ class DocumentGrade:
         return 0.5 + self.confidence / 2 if self.relevant else min(0.5 - self.confidence / 2, 0.499)
 
 
-NOT_GRADED = DocumentGrade(relevant=True, confidence=0.0, reason=reason_text("not_graded"))
+NOT_GRADED = DocumentGrade(relevant=True, confidence=0.0, reason=Reason("not_graded").text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +94,14 @@ async def grade(
         grades |= await _grades_by_model(deps, question.standalone, fresh)
     grades = {grade_key(document): NOT_GRADED for document in fresh} | grades
     graded = Graded(documents=_in_order(documents, grades), grades=grades)
-    note(
-        "graded",
+    details = GradeDetails(
         pass_rate=round(graded.pass_rate, 3),
         pass_count=len(graded.passed),
         total_count=len(documents),
         graded_before=len(documents) - len(fresh),
-        documents=[_row(document, graded, known) for document in graded.documents],
+        documents=tuple(_row(document, graded, known) for document in graded.documents),
     )
+    note("graded", details)
     return graded
 
 
@@ -151,7 +152,7 @@ async def _grades_by_model(deps: Deps, text: str, documents: Sequence[ScoredChun
 def _reason(verdict: DocumentVerdict) -> str:
     """The model's own, in one line; the verdict's sentence where it gave none."""
     own = one_line(verdict.reasoning)[:MAX_REASON_CHARS].strip()
-    return own or reason_text("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant")
+    return own or Reason("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant").text
 
 
 def _in_order(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:
@@ -163,21 +164,21 @@ def _in_order(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGra
     return (*rank([document for document, _ in chosen], [score for _, score in chosen]), *others, *failed)
 
 
-def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]) -> dict[str, Any]:
+def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]) -> GradedDocument:
     chunk = document.chunk
     grade = graded.grade_of(document)
-    return {
-        "chunk_id": chunk.chunk_id,
-        "document_id": chunk.document_id,
-        "title": chunk.title,
-        "file_name": chunk.file_name,
-        "page": chunk.page,
-        "heading": chunk.heading,
-        "text": chunk.text[:EXCERPT_CHARS],
-        "relevant": grade.relevant,
-        "confidence": round(grade.confidence, 3),
-        "reason": grade.reason,
-        "by_model": grade.by_model,
-        "graded_before": grade_key(document) in known,
-        "scores": document.scores.as_dict(),
-    }
+    return GradedDocument(
+        chunk_id=chunk.chunk_id,
+        document_id=chunk.document_id,
+        title=chunk.title,
+        file_name=chunk.file_name,
+        page=chunk.page,
+        heading=chunk.heading,
+        text=chunk.text[:EXCERPT_CHARS],
+        relevant=grade.relevant,
+        confidence=round(grade.confidence, 3),
+        reason=grade.reason,
+        by_model=grade.by_model,
+        graded_before=grade_key(document) in known,
+        scores=document.scores.as_dict(),
+    )

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
+from retrieval.engine.path_details import RerankDetails
 from retrieval.engine.providers import rerank_http
 from retrieval.engine.providers.chat import exactly
 from retrieval.engine.providers.rerank_http import HttpReranker
@@ -103,8 +104,7 @@ def _reranked(
     reaching = [passage for passage in ranked if (passage.scores.rerank or 0.0) >= least]
     chosen = (*(reaching or ranked[:1]), *(passages[len(scores) :] if not least else ()))[:most]
     left_out = len(passages) - len(chosen)
-    note(
-        "reranked_below" if not reaching else "reranked_fewer" if left_out else "reranked",
+    details = RerankDetails(
         reranker=by,
         scores=scores_by_chunk(ranked),
         best=ranked[0].scores.rerank or 0.0,
@@ -112,4 +112,8 @@ def _reranked(
         min_score=least,
         left_out=left_out,
     )
+    if not reaching:
+        note("reranked_below", details)
+    else:
+        note("reranked_fewer" if left_out else "reranked", details)
     return chosen

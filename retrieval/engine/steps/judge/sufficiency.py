@@ -40,5 +40,6 @@ async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChun
     else:
         missing = one_line(reply.missing)[:MISSING_CHARS]
         assessment = assessed("judged_no", "NO_ANSWER", passages, missing=missing)
-    await deps.trace.announce("relevance_evaluator", assessment.reason)
+    if assessment.reason:
+        await deps.trace.announce("relevance_evaluator", assessment.reason.text)
     return assessment

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import CondenseDetails
 from retrieval.engine.steps.query.queries import LongText
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import quote_history
@@ -28,5 +29,5 @@ async def condense(deps: Deps, question: Question) -> Question:
         "condense", CondensedQuestion, history=quote_history(question.history), question=question.text
     )
     standalone = " ".join(reply.standalone_question.split()) or question.text
-    note("condensed", standalone_question=standalone)
+    note("condensed", CondenseDetails(standalone_question=standalone))
     return replace(question, condensed=standalone)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import HydeDetails
 from retrieval.engine.steps.query.queries import LongText
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import quote_history
@@ -29,5 +30,5 @@ async def hyde(deps: Deps, question: Question) -> tuple[Query, ...]:
         "hyde", HypotheticalPassage, history=quote_history(question.history), question=question.standalone
     )
     passage = " ".join(reply.hypothetical_passage.split())
-    note("passage_imagined", passage=passage)
+    note("passage_imagined", HydeDetails(passage=passage))
     return (Query(passage, kind="hyde", vector_only=True),) if passage else ()

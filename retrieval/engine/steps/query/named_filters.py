@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import RouteDetails
 from retrieval.engine.text.named_values import named_values
 from retrieval.engine.values import Question
 
@@ -26,5 +27,5 @@ async def prefer_what_is_named(deps: Deps, question: Question) -> Question:
     async with deps.trace.step("route") as entry:
         preferred = {name: values for name, values in named.as_dict().items() if name in filters.preferred.fields}
         values = [value for field in preferred.values() for value in field]
-        entry.note("values_named", preferred=preferred, values=values)
+        entry.note("values_named", RouteDetails(preferred=preferred, values=tuple(values)))
     return replace(question, filters=filters)

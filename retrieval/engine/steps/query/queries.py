@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
+from retrieval.engine.path_details import QueriesDetails
 from retrieval.engine.providers.chat import limited
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note
@@ -36,7 +37,7 @@ def own_words(question: Question) -> tuple[Query, ...]:
 
 def no_queries(deps: Deps, question: Question, **_: object) -> tuple[Query, ...]:
     """Without a model: no rule knows other words."""
-    note("no_other_words", queries=[])
+    note("no_other_words", QueriesDetails(queries=()))
     return ()
 
 
@@ -64,8 +65,17 @@ def new_query(text: str, tried: Sequence[str]) -> str:
     raise ModelOutputError("query_tried_before")
 
 
-def noted_queries(texts: Sequence[str], kind: QueryKind = "rewrite", **detail: object) -> tuple[Query, ...]:
-    note("queries_made" if texts else "no_other_words", queries=list(texts), **detail)
+def noted_queries(
+    texts: Sequence[str],
+    kind: QueryKind = "rewrite",
+    *,
+    tried: Sequence[str] | None = None,
+    missing: str | None = None,
+) -> tuple[Query, ...]:
+    """The texts as queries, and in the running step's entry. tried, missing: see `QueriesDetails`."""
+    code = "queries_made" if texts else "no_other_words"
+    before = None if tried is None else tuple(tried)
+    note(code, QueriesDetails(queries=tuple(texts), tried=before, missing=missing))
     return tuple(Query(text, kind=kind) for text in texts)
 
 

@@ -65,6 +65,6 @@ async def rewrite_to_concepts(
         missing=one_line(missing) or NONE,
         question=one_line(question.text),
     )
-    queries = noted_queries([new_query(reply.query, tried)], tried=list(tried), missing=missing)
+    queries = noted_queries([new_query(reply.query, tried)], tried=tried, missing=missing)
     await deps.trace.announce("query_rewriter", f"“{question.text}” → “{queries[0].text}”")
     return queries

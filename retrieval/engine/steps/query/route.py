@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import RouteDetails
 from retrieval.engine.providers.chat import limited, shaped
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.languages import to_simplified
@@ -117,14 +118,18 @@ async def route(
     found = evident.as_dict()
     filters = known.preferring(evident)
     direct = reply.task == "chat"
-    code = f"task_{task.name}" if task else "no_documents_needed" if direct else "filters_read"
-    note(
-        code if found or code != "filters_read" else "no_filters_read",
+    details = RouteDetails(
         from_model=found,
         filters=filters.as_dict(),
         preferred=filters.preferred.as_dict(),
         evidence=reply.evidence,
     )
+    if task:
+        note(f"task_{task.name}", details)
+    elif direct:
+        note("no_documents_needed", details)
+    else:
+        note("filters_read" if found else "no_filters_read", details)
     return Route(filters=filters, task=task, direct=direct)
 
 

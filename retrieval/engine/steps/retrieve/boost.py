@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from ragsite.core.errors import AppError
 from retrieval.engine.deps import Deps
-from retrieval.engine.errors import explained
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.path_details import AppliedBoost, BoostDetails
 from retrieval.engine.ports import BoostSource, SearchRequest, SearchResult
+from retrieval.engine.reasons import Reason, reason_of
 from retrieval.engine.search.boosting import BOOST_TIMEOUT_S, put_boosts
 from retrieval.engine.steps.step import step
 from retrieval.engine.trace import degrade, note
@@ -26,31 +26,35 @@ async def boost(deps: Deps, ratings: BoostSource, request: SearchRequest, result
             boosts = await ratings.boosts(request.queries[0].text, (*result.candidates, *result.tail_hits))
             candidates, lifted = await put_boosts(result, boosts, store=deps.store, scope=request.scope)
     except (AppError, TimeoutError) as error:
-        reason = explained(error) or "ratings_late"
+        reason = reason_of(error, late="ratings_late")
         degrade(reason)
-        return replace(result, degraded=(*result.degraded, reason_text(reason)))
+        return replace(result, degraded=(*result.degraded, reason.text))
     shown = {candidate.chunk_id for candidate in candidates}
-    payload = {
-        chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
-        for chunk_id, boost in boosts.by_chunk.items()
-        if chunk_id in shown
-    }
-    note(
-        "boosted" if payload else "not_boosted",
-        boosts=payload,
+    applied: dict[str, AppliedBoost] = {}
+    for chunk_id, given in boosts.by_chunk.items():
+        if chunk_id in shown:
+            applied[chunk_id] = AppliedBoost(multiplier=round(given.multiplier, 3), origin=given.origin)
+    details = BoostDetails(
+        boosts=applied,
         revision=boosts.revision,
-        lifted=lifted,
-        rated=len(payload),
+        lifted=tuple(lifted),
+        rated=len(applied),
         found=len(shown),
     )
+    note("boosted" if applied else "not_boosted", details)
+    notes = dict(result.notes)
+    if applied:
+        notes["boosts"] = {chunk_id: asdict(given) for chunk_id, given in applied.items()}
+    degraded = result.degraded
     if boosts.degraded:
-        degrade(boosts.degraded)
+        degrade(Reason("ratings_incomplete", {"error": boosts.degraded}))
+        degraded = (*degraded, boosts.degraded)
     spent = round((time.perf_counter() - begun) * 1000, 2)
     total = round(result.timings_ms.get("total", 0.0) + spent, 2)
     return replace(
         result,
         candidates=candidates,
         timings_ms={**result.timings_ms, "boost": spent, "total": total},
-        degraded=(*result.degraded, boosts.degraded) if boosts.degraded else result.degraded,
-        notes={**result.notes, "boosts": payload} if payload else result.notes,
+        degraded=degraded,
+        notes=notes,
     )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Literal
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import RefineDetails
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.steps.retrieve.search import search_documents
 from retrieval.engine.steps.retrieve.web import may_search_web, web_search
@@ -37,7 +38,7 @@ async def search_again(
 ) -> SearchResult:
     """What the stage finds. Strict filters of the request are kept at every stage. number: of the round, from 1."""
     async with deps.trace.step("refine"):
-        note("refined", stage=stage, purpose=PURPOSE[stage], number=number)
+        note("refined", RefineDetails(stage=stage, purpose=PURPOSE[stage], number=number))
     if stage == "web":
         return await web_search(deps, question)
     settings = deps.settings

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from typing import Any
+
 from ragsite.core.messages import joined
 from ragsite.core.rag_settings import RagSettings
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import FoundCandidate, RetrieveDetails, SearchedQuery
 from retrieval.engine.ports import SearchRequest, SearchResult
+from retrieval.engine.reasons import Reason
 from retrieval.engine.search.preferring import search_preferring
 from retrieval.engine.steps.retrieve.boost import boost
 from retrieval.engine.steps.step import step
 from retrieval.engine.trace import degrade, note
-from retrieval.engine.values import Question
+from retrieval.engine.values import Question, ScoredChunk
 
 
 def breadth(question: Question, settings: RagSettings, *, default: int = 0) -> int:
@@ -35,29 +40,31 @@ async def retrieve(deps: Deps, request: SearchRequest, *, purpose: str = "") -> 
     """One search, and a second one beside it where filters prefer. Raises as `HybridSearcher.search`."""
     result = await search_preferring(deps.searcher, request)
     preferred = request.filters.preferred.as_dict()
-    note(
-        _retrieved_code(result, purpose, preferring=bool(preferred)),
+    lifted: Any = result.notes.get("preferred", 0)
+    details = RetrieveDetails(
         purpose=purpose or "all_words",
         preferred=preferred,
-        values=[value for values in preferred.values() for value in values],
-        lifted=result.notes.get("preferred", 0),
-        queries=[{"kind": query.kind, "text": query.text} for query in request.queries],
+        values=tuple(chain.from_iterable(preferred.values())),
+        lifted=lifted,
+        queries=tuple(SearchedQuery(kind=query.kind, text=query.text) for query in request.queries),
         filters=request.filters.as_dict(),
-        relaxed=list(result.relaxed),
+        relaxed=tuple(result.relaxed),
         timings_ms={name: round(ms, 1) for name, ms in result.timings_ms.items()},
         notes=dict(result.notes),
-        candidates=[
-            {"chunk_id": hit.chunk_id, "ranks": dict(hit.ranks), "scores": hit.scores.as_dict()}
-            for hit in result.candidates
-        ],
+        candidates=tuple(map(_found, result.candidates)),
         found=len(result.candidates),
         searched=len(request.queries),
         documents=len(request.filters.documents) or request.scope.documents,
     )
+    note(_retrieved_code(result, purpose, preferring=bool(preferred)), details)
     if result.degraded:
-        degrade(joined("; ", result.degraded))
+        degrade(Reason("search_incomplete", {"error": joined("; ", result.degraded)}))
     await deps.trace.announce("search", " | ".join(query.text for query in request.queries))
     return result
+
+
+def _found(hit: ScoredChunk) -> FoundCandidate:
+    return FoundCandidate(chunk_id=hit.chunk_id, ranks=dict(hit.ranks), scores=hit.scores.as_dict())
 
 
 def _retrieved_code(result: SearchResult, purpose: str, *, preferring: bool) -> str:

@@ -19,10 +19,11 @@ from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import WebSearchError
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.path_details import FoundPage, WebSearchDetails
 from retrieval.engine.ports import SearchResult, WebResult
 from retrieval.engine.providers import web_search as engine
 from retrieval.engine.providers.chat import limited
+from retrieval.engine.reasons import reason_of
 from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.analysis import query_terms, terms_of
 from retrieval.engine.text.quoting import one_line
@@ -73,14 +74,14 @@ async def web_search(deps: Deps, question: Question, *, words: str = "", tried: 
         async with asyncio.timeout(limit_s):
             results = await deps.web.search(query, limit=MAX_RESULTS)
     except (WebSearchError, TimeoutError) as error:
-        reason = error.reason if isinstance(error, WebSearchError) else reason_text("late")
+        reason = reason_of(error)
         degrade(reason)
         deps.progress.web = deps.progress.web or "web_away"
-        note("web_away", reason=reason, query=query, engine=deps.web.name)
-        return SearchResult(degraded=(reason,), notes={"query": query})
+        note("web_away", WebSearchDetails(query=query, engine=deps.web.name), reason=reason)
+        return SearchResult(degraded=(reason.text,), notes={"query": query})
     deps.progress.web = "web_searched"
-    found = [{"title": result.title, "url": result.url, "published": result.published} for result in results]
-    note("web_found", query=query, engine=deps.web.name, results=found, count=len(found))
+    pages = tuple(FoundPage(title=page.title, url=page.url, published=page.published) for page in results)
+    note("web_found", WebSearchDetails(query=query, engine=deps.web.name, results=pages, count=len(pages)))
     ranked = enumerate(map(as_chunk, results), start=1)
     candidates = tuple(ScoredChunk(chunk=chunk, ranks={LEG: rank}) for rank, chunk in ranked)
     return SearchResult(candidates=candidates, notes={"query": query})

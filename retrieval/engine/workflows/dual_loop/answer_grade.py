@@ -8,7 +8,8 @@ from statistics import fmean
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.path_details import ReflectDetails
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.judge.scores import TOP_SCORE, YES_SCORE, Score, check_score
 from retrieval.engine.steps.judge.sufficiency import MISSING_CHARS, SearchWords
 from retrieval.engine.steps.step import step, try_call
@@ -27,7 +28,7 @@ class AnswerAssessment:
     accepted: bool
     score: float = 0.0
     missing: str = ""
-    reason: str = ""
+    reason: Reason | None = None
 
 
 class AnswerGrade(BaseModel):
@@ -42,7 +43,7 @@ async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAsses
     """Whether to send it. An answer that no model wrote is sent; a refusal is rejected without a call."""
     if not answer.model:
         skip("no_model_wrote")
-        return AnswerAssessment(accepted=bool(answer.text), score=0.5, reason=reason_text("no_model_wrote"))
+        return AnswerAssessment(accepted=bool(answer.text), score=0.5, reason=Reason("no_model_wrote"))
     if answer.decision == "NO_ANSWER":
         graded = AnswerAssessment(accepted=False, score=0.0, reason=answer.reason)
     elif (reply := await try_call(deps, _ask(deps, question, answer))) is not None:
@@ -55,12 +56,8 @@ async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAsses
     else:
         share = supported_share(answer)
         graded = AnswerAssessment(accepted=share >= ACCEPT and bool(answer.text), score=share)
-    note(
-        "answer_accepted" if graded.accepted else "answer_rejected",
-        accepted=graded.accepted,
-        score=round(graded.score, 3),
-        missing=graded.missing,
-    )
+    details = ReflectDetails(accepted=graded.accepted, score=round(graded.score, 3), missing=graded.missing)
+    note("answer_accepted" if graded.accepted else "answer_rejected", details)
     return graded
 
 

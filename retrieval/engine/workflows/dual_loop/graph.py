@@ -11,11 +11,11 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from ragsite.core.messages import worded
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import IndexUnavailableError
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.path_details import RewriteDetails
 from retrieval.engine.ports import SearchRequest, SearchResult
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps import memory
 from retrieval.engine.steps.answer.appending import behind
 from retrieval.engine.steps.answer.clarify import ask_back
@@ -106,7 +106,7 @@ async def rewrite_query(state: State, runtime: Runtime[Deps]) -> State:
         async with deps.trace.step("rewrite") as entry:
             variants = () if question.options.rewrite is False else state["strategy"].queries
             queries = distinct_queries((*own_words(question), *variants))
-            entry.note("queries_made", queries=[query.text for query in queries])
+            entry.note("queries_made", RewriteDetails(queries=tuple(query.text for query in queries)))
         return {"queries": queries, "all_queries": queries}
     _, graded = state["drafts"][-1]
     tried = tuple(query.text for query in state["all_queries"])
@@ -220,7 +220,7 @@ async def grade_relevance(state: State, runtime: Runtime[Deps]) -> State:
     """The grade and the second look side by side; both have to accept it."""
     response = state["response"]
     if response is None:
-        written = Answer(decision="NO_ANSWER", text="", reason=reason_text("no_direct_reply"))
+        written = Answer(decision="NO_ANSWER", text="", reason=Reason("no_direct_reply"))
         graded = AnswerAssessment(accepted=False, score=0.0, reason=written.reason)
         return {"drafts": (*state["drafts"], (written, graded))}
     deps = runtime.context
@@ -256,7 +256,7 @@ async def send_response(state: State, runtime: Runtime[Deps]) -> State:
     )
     if not graded.accepted and answer.decision == "ANSWER":
         warned = behind(phrase("not_accepted", deps.language) + "\n\n", answer)
-        answer = replace(warned, reason=reason_text("answer_rejected_twice"))
+        answer = replace(warned, reason=Reason("answer_rejected_twice"))
     await deps.trace.choose_sources(answer.sources)
     for line in answer.text.splitlines(keepends=True):
         await deps.trace.emit_chunk(line)
@@ -277,7 +277,7 @@ async def clarify(state: State, runtime: Runtime[Deps]) -> Asking:
 async def fallback_response(state: State, runtime: Runtime[Deps]) -> State:
     """No strategy is left: says that the documents don't answer, and which were nearest."""
     tried = ", ".join(state["tried_routes"])
-    reason = worded("every strategy was tried: {tried}", tried=tried) if tried else ""
+    reason = Reason("strategies_tried", {"tried": tried}) if tried else None
     candidates = state["found"] if state["available"] else None
     return {"answer": await refuse(runtime.context, state["question"], candidates, reason=reason)}
 

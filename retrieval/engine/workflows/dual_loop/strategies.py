@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
+from retrieval.engine.path_details import RouteDetails
 from retrieval.engine.providers.chat import limited, shaped
 from retrieval.engine.steps import memory
 from retrieval.engine.steps.query.queries import VARIANTS, QueryText, distinct
@@ -50,8 +51,17 @@ class ChosenRoute(BaseModel):
 def first_available(
     deps: Deps, question: Question, available: Sequence[StrategyName], memories: Sequence[RememberedFact]
 ) -> Strategy:
-    note("strategy", route=available[0], available=list(available), standalone_question=question.standalone)
+    _note_strategy(available[0], available, question)
     return Strategy(route=available[0], question=question)
+
+
+def _note_strategy(route: StrategyName, available: Sequence[StrategyName], question: Question) -> None:
+    details = RouteDetails(
+        route=route,
+        available=tuple(available),
+        standalone_question=question.standalone,
+    )
+    note("strategy", details)
 
 
 @step("route", fallback=first_available, optional=True)
@@ -73,6 +83,6 @@ async def choose_strategy(
         raise ModelOutputError("route_not_available")
     if question.history and not question.condensed:
         question = replace(question, condensed=" ".join(reply.standalone_question.split())[:STANDALONE_CHARS])
-    note("strategy", route=reply.route, available=list(available), standalone_question=question.standalone)
+    _note_strategy(reply.route, available, question)
     texts = distinct(reply.queries, tried=[question.standalone])[:VARIANTS]
     return Strategy(route=reply.route, question=question, queries=tuple(Query(text, kind="rewrite") for text in texts))

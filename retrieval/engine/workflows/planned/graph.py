@@ -12,6 +12,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import PlanDetails
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.refuse import refuse
 from retrieval.engine.steps.answer.second_answer import with_another, write_from_more
 from retrieval.engine.steps.answer.verdict_token import WayOut
@@ -41,7 +43,7 @@ class State(Asking, total=False):
     reflection: Reflection
     best: Reflection
     in_vain: bool  # the last retry improved nothing
-    refused: str  # why the writing model did not answer from the best result
+    refused: Reason | None  # why the writing model did not answer from the best result
     unconfirmed: Answer  # what has been written and read, which the second look does not confirm
 
 
@@ -55,7 +57,7 @@ async def plan(state: State, runtime: Runtime[Deps]) -> State:
     """Long-term memory is background for the planner, never a source."""
     deps = runtime.context
     question = state["question"]
-    begun: State = {"findings": {}, "tried": (), "in_vain": False, "refused": ""}
+    begun: State = {"findings": {}, "tried": (), "in_vain": False, "refused": None}
     memories, condensed = await asyncio.gather(recall_memory(deps, question), condense(deps, question))
     web = may_search_web(deps, question)
     made = await make_plan(deps, condensed, web=web, memories=quote_memories(memories))
@@ -79,7 +81,7 @@ async def reflect_on_findings(state: State, runtime: Runtime[Deps]) -> State:
     best = state.get("best")
     in_vain = best is not None and reflection.score <= best.score + GAIN
     best = reflection if best is None or reflection.score >= best.score else best
-    return {"reflection": reflection, "best": best, "in_vain": in_vain, "refused": ""}
+    return {"reflection": reflection, "best": best, "in_vain": in_vain, "refused": None}
 
 
 def after_reflection(state: State, runtime: Runtime[Deps]) -> Literal["generate", "mend", "no_answer"]:
@@ -108,9 +110,12 @@ async def mend(state: State, runtime: Runtime[Deps]) -> State:
     if remedy == "rewrite":
         tasks.append(Task(id=f"{name}.2", type="retrieve", depends_on=(tasks[0].id,)))
     async with runtime.context.trace.step("plan"):
-        made = noted_plan(
-            tasks, why="plan_mended", problem=problem or "not_enough", remedy=remedy, retry=len(tried) + 1
+        details = PlanDetails(
+            problem=problem or "not_enough",
+            remedy=remedy,
+            retry=len(tried) + 1,
         )
+        made = noted_plan(tasks, "plan_mended", details)
     return {"plan": made, "tried": (*tried, remedy)}
 
 
@@ -180,7 +185,7 @@ async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
     if "unconfirmed" in state:  # no time was left to search once more
         return {"answer": state["unconfirmed"]}
     candidates = state["best"].candidates if "best" in state else None
-    reason = state.get("refused", "")
+    reason = state.get("refused")
     return {"answer": await refuse(runtime.context, state["question"], candidates, reason=reason)}
 
 

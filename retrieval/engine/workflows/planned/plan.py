@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
+from retrieval.engine.path_details import PlanDetails, PlannedTask
 from retrieval.engine.providers.chat import limited, shaped
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import one_line, quote_history
@@ -19,6 +20,7 @@ from retrieval.engine.values import Question
 MAX_TASKS = 8  # of one plan
 INPUT_CHARS = 400
 ID_CHARS = 20
+NO_DETAILS = PlanDetails()
 
 Search = Literal["retrieve", "text_search", "vector_search", "wide_search", "web_search", "decompose"]
 TaskType = Literal[Search, "rewrite", "step_back", "hyde", "rerank", "evaluate"]
@@ -48,17 +50,17 @@ class TaskStatus:
     state: TaskState = "waiting"
     note: str = ""
 
-    def as_row(self) -> dict[str, Any]:
+    def as_row(self) -> PlannedTask:
         """As the decision path shows it."""
-        return {
-            "id": self.task.id,
-            "type": self.task.type,
-            "input": self.task.input,
-            "depends_on": list(self.task.depends_on),
-            "priority": self.task.priority,
-            "state": self.state,
-            "note": self.note,
-        }
+        return PlannedTask(
+            id=self.task.id,
+            type=self.task.type,
+            input=self.task.input,
+            depends_on=self.task.depends_on,
+            priority=self.task.priority,
+            state=self.state,
+            note=self.note,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +92,7 @@ class DraftedPlan(BaseModel):
 
 def single_search(deps: Deps, question: Question, *, web: bool, memories: str) -> Plan:
     """One search with the user's own words."""
-    return noted_plan([Task(id="t1", type="retrieve", input=question.standalone)], why="plan_by_rule")
+    return noted_plan([Task(id="t1", type="retrieve", input=question.standalone)], "plan_by_rule")
 
 
 @step("plan", fallback=single_search)
@@ -110,14 +112,19 @@ async def make_plan(deps: Deps, question: Question, *, web: bool, memories: str)
     tasks = runnable(reply.tasks, question.standalone, web=web)
     if not any(task.type in SEARCHES for task in tasks):
         raise ModelOutputError("plan_without_search")
-    return noted_plan(tasks, why="plan_by_model", type=reply.query_type, complexity=reply.complexity)
+    details = PlanDetails(type=reply.query_type, complexity=reply.complexity)
+    return noted_plan(tasks, "plan_by_model", details)
 
 
-def noted_plan(tasks: Sequence[Task], *, why: str, **detail: object) -> Plan:
-    """The plan, written into the running step's entry."""
+def noted_plan(tasks: Sequence[Task], code: str, details: PlanDetails = NO_DETAILS) -> Plan:
+    """The plan, written into the running step's entry. details: what that says besides."""
     entry = running_entry()
-    rows = [TaskStatus(task=task).as_row() for task in tasks]
-    entry.note(why, tasks=rows, order=[f"{task.id} {task.type}" for task in tasks], **detail)
+    details = replace(
+        details,
+        tasks=tuple(TaskStatus(task=task).as_row() for task in tasks),
+        order=tuple(f"{task.id} {task.type}" for task in tasks),
+    )
+    entry.note(code, details)
     return Plan(tasks=tuple(tasks), entry=entry)
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
+from retrieval.engine.path_details import ReflectDetails
 from retrieval.engine.providers.chat import exactly
 from retrieval.engine.steps.judge.scores import (
     TOP_SCORE,
@@ -96,7 +97,7 @@ def problems_of(scores: Sequence[float], *, completeness: float, outdated: bool)
 
 def not_reflected(deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any) -> Reflection:
     """There is no model's word to search again by: what was found passes."""
-    note("not_judged", outcome="pass", by_model=False)
+    note("not_judged", ReflectDetails(outcome="pass", by_model=False))
     return Reflection(candidates=tuple(passages), score=0.0, outcome="pass")
 
 
@@ -116,7 +117,7 @@ async def reflect(
     """Is what was found good enough to answer from? From PASS_SCORE on it passes, from RETRY_SCORE on the search is
     tuned, below that another way is tried. parts: what was searched for, where that is several things."""
     if not passages:
-        note("nothing_found", outcome="retry", problems=["absent"])
+        note("nothing_found", ReflectDetails(outcome="retry", problems=("absent",)))
         return Reflection(candidates=(), score=0.0, outcome="retry", problems=("absent",))
     if not judging_is_on(question):
         return not_reflected(deps, question, passages)
@@ -146,18 +147,18 @@ async def reflect(
     if outcome == "pass":  # time alone then speaks against it
         problems = tuple(problem for problem in problems if problem == "outdated")
     ranked = rank(passages[: len(shown)], scores)
-    note(
-        "reflected",
+    details = ReflectDetails(
         of="retrieval",
         relevance=relevance,
         completeness=completeness,
         factuality=factuality,
         score=round(score, 3),
         outcome=outcome,
-        problems=list(problems),
+        problems=problems,
         by_model=True,
         scores=scores_by_chunk(ranked),
     )
+    note("reflected", details)
     return Reflection(
         candidates=(*ranked, *passages[len(shown) :]),
         score=score,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Literal
 
 from ragsite.core.errors import AppError
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import IndexUnavailableError
-from retrieval.engine.path_texts import path_text, reason_text
+from retrieval.engine.path_details import PlanDetails, RewriteDetails
+from retrieval.engine.path_texts import path_text
 from retrieval.engine.ports import SearchRequest
+from retrieval.engine.reasons import reason_of
 from retrieval.engine.search.fusion import best_first, rrf_scores
 from retrieval.engine.steps.answer.quote import best_statements
 from retrieval.engine.steps.context.dedupe import dedupe
@@ -110,8 +112,7 @@ class PlanRunner:
                     found = await HANDLERS[task.type](self.deps, self.question, task, before)
             except (AppError, TimeoutError) as error:
                 self.errors.append(error)
-                reason = error.message if isinstance(error, AppError) else reason_text("late")
-                await self._show(status, "failed", reason)
+                await self._show(status, "failed", reason_of(error).text)
             else:
                 self.findings[task.id] = found
                 await self._show(status, "done", str(len(found.candidates or found.queries)))
@@ -120,8 +121,8 @@ class PlanRunner:
         """In the plan's entry, and to whoever waits for the answer."""
         status.state = state
         status.note = note
-        self.plan.entry.detail["tasks"] = [each.as_row() for each in self.statuses.values()]
-        text = path_text(f"task_{state}", status.as_row())
+        self.plan.entry.add(PlanDetails(tasks=tuple(each.as_row() for each in self.statuses.values())))
+        text = path_text(f"task_{state}", asdict(status.as_row()))
         await self.deps.trace.sink.tool_called("plan", text, self.plan.entry)
 
 
@@ -179,7 +180,7 @@ async def follow_up(deps: Deps, text: str, statements: Sequence[str]) -> str:
     passages = "\n".join(f"[{number}] {one_line(found)}" for number, found in enumerate(statements, start=1))
     reply = await deps.complete("follow_up", ClearQuery, passages=passages, question=one_line(text))
     words = " ".join(reply.query.split())[:QUERY_CHARS] or text
-    note("queries_made", queries=[words], found=list(statements))
+    note("queries_made", RewriteDetails(queries=(words,), found=tuple(statements)))
     return words
 
 

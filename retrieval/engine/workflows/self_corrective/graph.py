@@ -10,10 +10,10 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from ragsite.core.messages import worded
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_texts import reason_text
+from retrieval.engine.path_details import AssessDetails, OrderDetails
 from retrieval.engine.ports import SearchRequest, SearchResult
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.refuse import refuse
 from retrieval.engine.steps.answer.verdict_token import WayOut
 from retrieval.engine.steps.answer.write import write_answer
@@ -79,7 +79,7 @@ async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
     near = similar(found, limits.min_similarity, for_all=question.options.min_similarity is not None)
     if left_out := len(found.candidates) - len(near):
         async with deps.trace.step("order") as entry:
-            entry.note("too_far", left_out=left_out, least=limits.min_similarity)
+            entry.note("too_far", OrderDetails(left_out=left_out, least=limits.min_similarity))
     ranked = await rerank(deps, question, await dedupe(deps, near))
     return {"candidates": ranked[: limits.top_k]}
 
@@ -128,16 +128,16 @@ async def decide(deps: Deps, state: State) -> Verdict:
             elif refused and state["documents"] and limits.force_generate:
                 verdict = "generate"
                 stop = "forced_to_generate"
-        entry.note(
-            "pass_rate_stop" if stop else "pass_rate",
+        details = AssessDetails(
             pass_rate=round(graded.pass_rate, 3),
             pass_count=len(graded.passed),
             total_count=len(graded.documents),
             pass_threshold=limits.pass_rate,
             passed_in_all=len(passed),
             verdict=verdict,
-            stop=str(reason_text(stop)),
+            stop=Reason(stop).text if stop else "",
         )
+        entry.note("pass_rate_stop" if stop else "pass_rate", details)
     return verdict
 
 
@@ -215,15 +215,15 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     answer = await write_answer(deps, question, documents, way_out=way_out)
     if not answer.text:
         answer = await refuse(deps, question, documents, reason=answer.reason)
-    reason: str = worded("{passed} of {found} documents passed the grading", passed=len(passed), found=len(found))
+    reason = Reason("documents_passed", {"passed": len(passed), "found": len(found)})
     if forced and answer.decision == "ANSWER":
-        reason = reason_text("forced_to_generate")
+        reason = Reason("forced_to_generate")
     return {"answer": replace(answer, reason=answer.reason or reason)}
 
 
 async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
     documents = state.get("documents")
-    reason = worded("none of {count} documents is relevant", count=len(documents)) if documents else ""
+    reason = Reason("none_relevant", {"count": len(documents)}) if documents else None
     return {"answer": await refuse(runtime.context, state["question"], documents, reason=reason)}
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
+from retrieval.engine.path_details import RewriteDetails
 from retrieval.engine.providers.chat import limited
 from retrieval.engine.steps.query.queries import NONE, QueryText, new_query, no_queries
 from retrieval.engine.steps.step import step
@@ -45,15 +46,15 @@ async def rewrite_to_retry(
     )
     query = new_query(reply.rewritten_query, tried)
     keywords = dict.fromkeys(filter(None, map(one_line, reply.keywords)))
-    note(
-        "rewritten",
+    details = RewriteDetails(
         original=tried[-1],
         rewritten=query,
         rewrite_reason=one_line(reply.rewrite_reason)[:REASON_CHARS],
-        keywords=list(keywords)[:MAX_KEYWORDS],
+        keywords=tuple(keywords)[:MAX_KEYWORDS],
         attempt=len(tried),
-        queries=[query],
+        queries=(query,),
     )
+    note("rewritten", details)
     return (Query(query, kind="rewrite"),)
 
 

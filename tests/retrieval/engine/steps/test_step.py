@@ -10,6 +10,7 @@ from django.conf import settings
 
 from retrieval.engine.deps import Deadline, Deps
 from retrieval.engine.errors import IndexUnavailableError, ModelOutputError
+from retrieval.engine.path_details import RewriteDetails
 from retrieval.engine.steps.step import step
 from retrieval.engine.trace import Trace, note, skip
 from tests.retrieval.engine.steps.fakes import make_tools
@@ -36,7 +37,7 @@ async def rewrite(deps: Deps, text: str) -> list[str]:
             return []
         case "away":
             raise IndexUnavailableError
-    note("passage_imagined", passage=text)
+    note("queries_made", RewriteDetails(queries=(text,)))
     return [text]
 
 
@@ -44,9 +45,9 @@ async def test_a_step_gives_its_result_and_leaves_an_entry(deps: Deps) -> None:
     assert await rewrite(deps, "other words") == ["other words"]
     [entry] = deps.trace.steps
     assert (entry.name, entry.status, entry.code, entry.summary) == (
-        "rewrite", "ok", "passage_imagined", "other words",
+        "rewrite", "ok", "queries_made", "other words",
     )  # fmt: skip
-    assert entry.detail == {"passage": "other words"}
+    assert entry.detail == {"queries": ["other words"]}
 
 
 @pytest.mark.parametrize(("text", "reason"), [("nonsense", "no JSON"), ("late", "no result within 0.05 s")])

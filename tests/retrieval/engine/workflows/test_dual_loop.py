@@ -126,7 +126,7 @@ async def test_each_strategy_is_tried_once_then_the_fuse_blows(online) -> None:
     result, trace, events = await answer(DEPOSIT, searcher=searcher, memory=memory)
     assert [request.strategy for request in searcher.requests] == ["chunks", "hierarchical"]
     assert result.decision == "NO_ANSWER"
-    assert "direct_chunk_search, hierarchical_search" in result.reason
+    assert "direct_chunk_search, hierarchical_search" in result.reason.text
     assert "EUR 300" in result.text == events.text
     assert "generate" not in names(trace)
     assert not memory.kept

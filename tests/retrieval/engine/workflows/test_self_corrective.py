@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from retrieval.engine.ports import SearchRequest, SearchResult, WebResult
+from retrieval.engine.reasons import Reason
 from retrieval.engine.values import AnswerOptions, HistoryMessage
 from tests.retrieval.engine.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb, ask, chunk
 from tests.retrieval.engine.workflows.runs import run, steps
@@ -97,7 +98,7 @@ async def test_where_it_is_to_answer_in_any_case_it_writes_from_the_best_of_what
     question = ask(LOANS, options=AnswerOptions(force_generate=True, max_rewrites=0))
     result, trace, _ = await answer(question)
     assert (result.decision, result.text) == ("ANSWER", "12 books [1].")
-    assert result.reason == "no document passed, and an answer was asked for all the same"
+    assert result.reason == Reason("forced_to_generate")
     assert steps(trace, "assess")[0].detail["verdict"] == "generate"
 
 

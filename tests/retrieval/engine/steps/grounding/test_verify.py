@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
+from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.grounding.verify import verify
 from retrieval.engine.values import Answer, Scores, Source
 from tests.retrieval.engine.steps.fakes import chunk, make_tools
@@ -40,7 +41,7 @@ async def test_weak_sentences_are_told_with_their_places_and_the_text_stays(offl
     assert text[weak.start : weak.end] == weak.sentence == "The canteen serves lunch all day [1]."
     assert weak.markers == (1,)
     assert (answer.text, answer.decision) == (text, "ANSWER")
-    assert step.detail["grounding"] == [one.as_dict() for one in answer.grounding]
+    assert step.details == replace(step.details, grounding=tuple(one.as_dict() for one in answer.grounding))
     assert step.summary == "sentences backed by a source: 1; weakly backed: 1; not checked: 0"
 
 
@@ -58,7 +59,7 @@ async def test_a_sentence_that_cites_nothing_is_not_confirmed_by_words_strewn_ov
 async def test_an_answer_without_markers_of_which_nothing_is_supported_is_no_answer(offline) -> None:
     answer, _, _ = await checked_answer(written("The canteen serves lunch all day. Dogs may enter."))
     assert answer.decision == "NO_ANSWER"
-    assert "no passage" in answer.reason
+    assert answer.reason == Reason("nothing_supported")
 
 
 async def test_the_sentence_that_an_answer_broke_off_in_is_neither_weak_nor_refused(offline) -> None:
