@@ -359,6 +359,24 @@ class Chunk(models.Model):
         return f"{self.document_id}:{self.seq}"
 
 
+class KeptVector(models.Model):
+    """The vector of a row of the index (`retrieval.knowledge.index_sync.kept_vectors`).
+
+    row_id: a chunk's, or for its summary the document's.
+    """
+
+    row_id = models.UUIDField(primary_key=True, editable=False)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="kept_vectors")
+    made_of = models.BinaryField(max_length=16)
+    vector = models.BinaryField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return str(self.row_id)
+
+
 class DocumentPart(models.Model):
     """What people look at at a time of a document, and where its text stands (`retrieval.knowledge.ingest.chunking`).
 

@@ -49,6 +49,7 @@ CARRIED = (
     "retrieval.CollectionPerson",
     "retrieval.ShareReply",
     "retrieval.Document",
+    "retrieval.KeptVector",
     "retrieval.SyncSource",
     "retrieval.DocumentKey",
     "retrieval.Memory",

@@ -160,6 +160,18 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='KeptVector',
+            fields=[
+                ('row_id', models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                ('made_of', models.BinaryField(max_length=16)),
+                ('vector', models.BinaryField()),
+                ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='kept_vectors', to='retrieval.document')),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
             name='DocumentKey',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -14,6 +14,7 @@ from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.providers.server import canonical
 from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.values import EmbeddingSpace
+from retrieval.knowledge.index_sync.kept_vectors import kept_vectors, vectors_keep
 from retrieval.knowledge.index_sync.rows import embedding_text
 from retrieval.knowledge.ingest.chunking import ChunkSize, chunk_size
 from retrieval.knowledge.selectors import collection_space
@@ -67,13 +68,17 @@ async def vectors_of(
     stored: Sequence[Chunk],
     find_embedder: Callable[[], Awaitable[Embedder]],
 ) -> Vectors:
-    """Those in the index of `stored`, new ones of the others; shape (len(chunks), dim).
+    """Those in the index of `stored`, of the others those that are kept, and new ones; shape (len(chunks), dim).
 
     Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError.
     """
-    vectors = await index.vectors(space, [str(chunk.pk) for chunk in stored])
+    keeps = settings.RAG.milvus.keep_vectors
+    kept = await kept_vectors(chunks, space) if keeps else {}
+    vectors = kept | await index.vectors(space, [str(chunk.pk) for chunk in stored])
     if lacking := [chunk for chunk in chunks if str(chunk.pk) not in vectors]:
         embedder = await find_embedder()
         fresh = await embedder.embed_documents([embedding_text(chunk.document, chunk) for chunk in lacking])
         vectors |= {str(chunk.pk): vector for chunk, vector in zip(lacking, fresh, strict=True)}
+    if keeps and (unkept := [chunk for chunk in chunks if str(chunk.pk) not in kept]):
+        await vectors_keep(unkept, space, vectors)
     return np.stack([vectors[str(chunk.pk)] for chunk in chunks])

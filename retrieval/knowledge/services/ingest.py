@@ -280,8 +280,15 @@ def _chunks_flag(claim: Claim, chunks: Sequence[Chunk], space: EmbeddingSpace) -
         progress = round(1 - (1 - PARSED_SHARE) * left / max(left, document.chunk_count), 4)
         Document.objects.filter(pk=document.pk).update(progress=progress)
         return progress
+    _former_vectors_delete(document)
     job_finish(claim=claim, document=document)
     if document.replaces_id is not None:
         document_supersede(document_id=document.replaces_id)
     collection_touch(collection_id=document.collection_id)
     return 1.0
+
+
+def _former_vectors_delete(document: Document) -> None:
+    """Those that were kept of chunks that it no longer has."""
+    present = document.chunks.values("pk")
+    document.kept_vectors.exclude(row_id__in=present).exclude(row_id=document.pk).delete()
