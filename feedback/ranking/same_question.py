@@ -1,8 +1,9 @@
 """Do two questions want the same answer? Pure; rather no than a wrong yes.
 
 Two ways to a yes: the same words (case, punctuation and the Chinese script make no difference), or a cosine of the
-embeddings from SAME_COSINE on, unless they `differ`. What remains is for a chat model,
-which is asked about pairs of rated questions in a round (`feedback.rounds.question_pairs`).
+embeddings from SAME_COSINE on, unless they `differ`. What remains is for a chat model, which is asked about pairs of
+rated questions in a round (`feedback.rounds.question_pairs`). No list of words and no spelling tells a negation or a
+name: the one term in which two questions differ may be either, in any language.
 
 SAME_COSINE was set on `benchmarks/data/question_pairs/tune.jsonl` with MiniLM, so that of pairs that differ in
 one decisive word at most one in twenty is taken for the same; docs/feedback.md has the figures.
@@ -25,10 +26,7 @@ from retrieval.engine.text.languages import to_simplified
 Floats = NDArray[np.float32]
 SAME_COSINE = 0.88
 MAX_CHARS = 600  # a longer message is no question that somebody else asks again
-# Capital letters inside a sentence name something: "in Berlin", "the SSD". A sentence's first word tells nothing.
-_NAME = re.compile(r"(?<=[^\s.!?])\s+([A-Z]\w+)")
 _WORD = re.compile(r"\w+")
-_NEGATION = re.compile(r"\b(?:not?|never|without|cannot|nor|none)\b|n['’]t\b|[不没无未非勿别]", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -46,16 +44,8 @@ class Wording:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        """Analysed, without stop words: most questions are never compared by them."""
-        return frozenset(query_terms(self.plain))
-
-    @property
-    def negated(self) -> bool:
-        return bool(_NEGATION.search(self.plain))
-
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset(name.casefold() for name in _NAME.findall(self.plain))
+        """Analysed, without stop words, one stem a word: most questions are never compared by them."""
+        return frozenset(query_terms(self.plain, language="en"))
 
 
 def wording(text: str, vector: Floats | None = None) -> Wording:
@@ -72,17 +62,13 @@ def vector_decode(data: bytes | memoryview) -> Floats:
 
 
 def differ(first: Wording, second: Wording) -> bool:
-    """Whether a number, a code, a name or a negation stands in one of them alone, or they are one but for a single term
-    of each: that term is then what they ask about, whatever the vectors say. People who say the same in other words
-    change more than one."""
+    """Whether a number or a code stands in one of them alone, or they are one but for a single term of each.
+
+    That term is then what they ask about, whatever the vectors say: people who say the same in other words change more
+    than one.
+    """
     numbers = [{word for word in one.words if any(map(str.isdigit, word))} for one in (first, second)]
-    return (
-        first.negated != second.negated
-        or numbers[0] != numbers[1]
-        or not first.names <= set(second.words)
-        or not second.names <= set(first.words)
-        or 0 < max(len(first.terms - second.terms), len(second.terms - first.terms)) <= 1
-    )
+    return numbers[0] != numbers[1] or 0 < max(len(first.terms - second.terms), len(second.terms - first.terms)) <= 1
 
 
 class KnownQuestions:

@@ -1,7 +1,7 @@
 """Rated questions in other words: a chat model says of a pair whether one answer serves both, once, and it is kept.
 
     new questions ─► beside those near by vectors, and those with votes on one of their passages
-                  ─► without pairs in which a number, a name or a negation differs ─► the fast model's yes or no
+                  ─► without pairs in which a number or a single term differs ─► the fast model's yes or no
 
 A round asks about MOST_ASKED pairs, within ASK_S; the rest waits for the next one. Without a model nothing is asked:
 then questions are the same by their words and vectors alone (`feedback.ranking.same_question`).
