@@ -5,6 +5,8 @@ Who has documents of their own is offered what stands in those: a heading of eac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef
 
@@ -24,15 +26,29 @@ GOOD = 4  # of 5
 
 
 def suggestions(*, user: User, language: str) -> list[dict[str, str]]:
-    """`{"text", "language"}`: those with a checked answer, the user's own that were rated well, then the sample's; only
-    those in the reader's language, where there are any."""
+    """`{"text", "language"}`: those with a checked answer, the user's own that were rated well, then the sample's.
+
+    First those in the reader's language; of the sample's, which come in several, only these.
+    """
     answered = [*get_feedback().checked_questions(user=user, limit=LOOKED_AT), *_rated_well(user)]
     offered = [{"text": text, "language": detect_language(text)} for text in dict.fromkeys(answered)]
     own = [{"text": text, "language": language} for text in _about_own_documents(user)]
-    offered += own or [entry for entry in sample_questions(user) if entry["text"] not in answered]
-    near = [entry for entry in offered if _base(entry["language"]) == _base(language or "en")]
-    near.sort(key=lambda entry: entry["language"].lower() != language.lower())
-    return (near or offered)[:SHOWN]
+    offered += own or _of_the_samples(user, language, known=answered)
+    offered.sort(key=lambda entry: _distance(entry["language"], language or "en"))
+    return offered[:SHOWN]
+
+
+def _of_the_samples(user: User, language: str, *, known: Sequence[str]) -> list[dict[str, str]]:
+    asked = [entry for entry in sample_questions(user) if entry["text"] not in known]
+    near = [entry for entry in asked if _distance(entry["language"], language or "en") < 2]
+    return near or asked
+
+
+def _distance(language: str, wanted: str) -> int:
+    """0: the same; 1: its other script; 2: another language, or one that nobody knows."""
+    if language.lower() == wanted.lower():
+        return 0
+    return 1 if _base(language) == _base(wanted) else 2
 
 
 def _about_own_documents(user: User) -> list[str]:
