@@ -4,14 +4,15 @@ text → NFKC → Traditional folded to Simplified → tokens by script → term
 
 - Chinese: words by jieba; the index holds character bigrams as well, which survive wrong segmentation.
 - Other scripts without spaces (Japanese, Thai …): character bigrams.
-- Words with spaces: stop words dropped, Snowball stem of the detected language, accents folded. A text that is not
-  English gets the English stem as well, so that a short query whose language can't be detected still matches it.
+- Words with spaces: stop words dropped, Snowball stem of the language that the text shows, accents folded. A text that
+  is not English gets the English stem as well, so that a short query that shows no language still matches it.
 - Codes and numbers stay whole (`ImagePullBackOff`, `2025-03`, `§12.3`, `ERR_42`) and give their parts too.
 
 A term consists of word characters (`\\w`) in lower case: Milvus Lite's `standard` tokenizer (`\\w+`, lower case) and a
 server's `whitespace` tokenizer leave it as it is. Connectors inside codes become `_`.
-Stop words are those of the two languages that the site speaks; in others their rarity alone
-tells. Negations stay out of the lists: "not" and "不" change what is asked.
+Stop words are those of the two languages that the site speaks; in others their rarity alone tells. They are a weight in
+an index, 0 in place of nearly 0, as stems are: nothing else asks for them. Negations stay out of the lists: "not" and
+"不" change what is asked.
 """
 
 from __future__ import annotations
@@ -68,31 +69,56 @@ _NEGATION = re.compile(r"(?:\b(?:ca|wo))?n['’]t\b", re.IGNORECASE)  # can't, w
 _CLITIC = re.compile(r"['’](?:s|d|m|ll|re|ve)\b", re.IGNORECASE)
 _DECIMAL = re.compile(r"v?\d+(?:[.:]\d+)+", re.IGNORECASE)
 _STEMMERS = {
-    "en": "english",
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
     "de": "german",
-    "fr": "french",
+    "el": "greek",
+    "en": "english",
     "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
     "it": "italian",
-    "pt": "portuguese",
+    "lt": "lithuanian",
+    "ne": "nepali",
     "nl": "dutch",
-    "sv": "swedish",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
     "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
 }
 
 
-def analyze(text: str) -> list[str]:
-    """The terms of a document's text, as often as they occur. Empty when there are only stop words and symbols."""
-    return _known_terms(text, _chinese_index_terms)
+def analyze(text: str, *, language: str = "") -> list[str]:
+    """The terms of a document's text, as often as they occur. Empty when there are only stop words and symbols.
+
+    language: of the text that this one is a part of; by default what it shows itself.
+    """
+    return _known_terms(text, _chinese_index_terms, language)
 
 
-def query_terms(text: str) -> list[str]:
+def query_terms(text: str, *, language: str = "") -> list[str]:
     """The terms that a question is made of: those of `analyze`, but Chinese by whole words alone. `search_terms` are
     what the index is asked for.
 
     All of a word's bigrams in a query would outweigh the word: on rgb_zh nDCG@10 of BM25 is .530 with words against an
     index of words and bigrams, .503 with both on both sides, .514 with words and their sub-words on both.
     """
-    return _known_terms(text, _chinese_words)
+    return _known_terms(text, _chinese_words, language)
 
 
 def search_terms(text: str) -> list[str]:
@@ -148,19 +174,21 @@ def terms_text(text: str) -> str:
     return " ".join(_terms(text, _chinese_field_terms))
 
 
-def _known_terms(text: str, chinese: Callable[[str], Iterable[str]]) -> list[str]:
+def _known_terms(text: str, chinese: Callable[[str], Iterable[str]], language: str = "") -> list[str]:
     """The steps of an answer look at the same sentences and the same question many times, within milliseconds."""
-    return list(_cached_terms(text, chinese) if len(text) <= CACHED_CHARS else _terms(text, chinese))
+    if len(text) > CACHED_CHARS:
+        return list(_terms(text, chinese, language))
+    return list(_cached_terms(text, chinese, language))
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _cached_terms(text: str, chinese: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
-    return tuple(_terms(text, chinese))
+def _cached_terms(text: str, chinese: Callable[[str], Iterable[str]], language: str) -> tuple[str, ...]:
+    return tuple(_terms(text, chinese, language))
 
 
-def _terms(text: str, chinese: Callable[[str], Iterable[str]]) -> Iterator[str]:
+def _terms(text: str, chinese: Callable[[str], Iterable[str]], language: str = "") -> Iterator[str]:
     folded = _folded(text)
-    language = detect_language(folded)
+    language = language or detect_language(folded)
     shouting = folded.upper() == folded
     for match in _TOKEN.finditer(folded):
         kind = match.lastgroup
@@ -204,8 +232,10 @@ def terms_of(text: str) -> frozenset[str]:
 
 
 def warm_up() -> None:
-    """Load jieba's tables and OpenCC's dictionaries now (half a second), not in somebody's first question."""
+    """Load jieba's tables, OpenCC's dictionaries and py3langid's model now (a second), not in somebody's first
+    question."""
     analyze("繁體字和 running 分詞")
+    detect_language("running")
 
 
 # ------------------------------------------------------------------------------------------------ East Asian

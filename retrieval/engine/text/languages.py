@@ -1,7 +1,7 @@
 """The languages and scripts that a text shows.
 
-A text's language is decided by script first, then, within the Latin script, by function words: cheap, deterministic,
-good enough to choose a stemmer. English is the default for Latin text.
+Chinese, Japanese and Korean show by their script; of any other text the library py3langid says in which language it is,
+and how likely that is. A text that leaves it open has none: nothing is decided by a guess.
 """
 
 from __future__ import annotations
@@ -10,75 +10,71 @@ import re
 import threading
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from ragsite.core.text import encodable
 
-SAMPLE_CHARS = 4000  # the beginning of a text is enough to detect its language
-UNKNOWN = "und"  # ISO 639: no letters to judge by
+SAMPLE_CHARS = 4000  # the beginning of a text is enough to tell its script
+LANGUAGE_CHARS = 600  # and its language
+UNKNOWN = "und"  # ISO 639: no letters to judge by, or too few
+# Probability from which the library is believed. On the first five words of 2,250 sentences in nine languages (PUD
+# treebanks) it names the right one for 94 % and another one for .6 %, on whole sentences for 100 % and .1 %.
+CONFIDENT = 0.5
 
 HAN = r"\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 KANA = r"\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 HAN_CHARACTER = re.compile(f"[{HAN}]")
 HANGUL = r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
-_SCRIPTS = {
-    "han": HAN_CHARACTER,
-    "kana": re.compile(f"[{KANA}]"),
-    "ko": re.compile(f"[{HANGUL}]"),
-    "ru": re.compile(r"[\u0400-\u052f]"),
-    "el": re.compile(r"[\u0370-\u03ff]"),
-    "ar": re.compile(r"[\u0600-\u06ff]"),
-    "he": re.compile(r"[\u0590-\u05ff]"),
-    "hi": re.compile(r"[\u0900-\u097f]"),
-    "th": re.compile(r"[\u0e00-\u0e7f]"),
-}
-_LATIN_WORD = re.compile(r"[a-z\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff]+")
-LATIN_CHARS_PER_WORD = 2.0  # what a Latin word weighs against one Han character: both carry about a word's meaning
-
-# Function words that are frequent in one of these languages and rare in the others.
-_FUNCTION_WORDS = {
-    "en": "the of and to in is that for it with as was on are by this be from at which or what how who when does can",
-    "de": "der die und das den von zu mit ist des im für auf nicht eine ein dem auch als wie wird sind welche wer wann"
-    " wurde wurden werden hat haben kann sich nach bei oder zum zur vom am um bis ab ihr sie wir",
-    "fr": "le les des et est une du dans qui que pour au pas sur ce avec sont par aux quelle quel comment où",
-    "es": "el los las y en que por una del con para su al es lo como más qué cuál cómo dónde cuándo",
-    "it": "il di che è la per un in una sono del della con non le dei nel alla gli come quale quando",
-    "pt": "o os as e de do da que em um uma para com não na no por mais dos como são qual quando onde",
-    "nl": "de het een van en is dat op te zijn voor met niet aan er om ook wordt welke hoe wat",
-    "sv": "och att det som en på är av för den med till inte om ett har de vad hur",
-}
-# Letters that speak for one of them as a function word does.
-_LETTERS = {
-    language: frozenset(letters)
-    for language, letters in {"de": "äüß", "fr": "çœêëîû", "es": "ñ¿¡", "it": "ìò", "pt": "ãõ", "sv": "å"}.items()
-}
-_VOTES: dict[str, tuple[str, ...]] = {}
-for _language, _words in _FUNCTION_WORDS.items():
-    for _word in _words.split():
-        _VOTES[_word] = (*_VOTES.get(_word, ()), _language)
+KANA_CHARACTER = re.compile(f"[{KANA}]")
+_HANGUL_CHARACTER = re.compile(f"[{HANGUL}]")
+_WORD = re.compile(rf"(?:(?![{HAN}{KANA}{HANGUL}])[^\W\d_])+")
+HAN_PER_WORD = 2  # a word of letters weighs as much as two Han characters
+KANA_SHARE = 0.1  # of East Asian characters: Japanese prose is about half kana, a Chinese text may quote a name
+# Those that stemmers or the abbreviations of sentencex know; telling apart more would only make short texts less sure.
+_TOLD_APART = """
+    ar bg ca cs da de el en es et eu fa fi fr ga he hi hr hu hy id it lt ne nl no pl pt ro ru sk sl sr sv ta th tr uk vi
+"""
 
 
 def detect_language(text: str) -> str:
-    """`en`, `zh-hans`, `zh-hant`, `ja`, another ISO 639-1 code, or `und` for a text without letters."""
-    sample = text[:SAMPLE_CHARS]
-    if sample.isascii():  # most texts; every sentence of them is asked about
-        words = _LATIN_WORD.findall(sample.lower())
-        return _latin_language(words) if words else UNKNOWN
+    """`zh-hans`, `zh-hant`, `ja`, `ko`, another ISO 639-1 code, or `und` where nothing shows it."""
+    return _detected(text[:SAMPLE_CHARS])
+
+
+@lru_cache(maxsize=4096)
+def _detected(sample: str) -> str:
+    """Each full stop of a text asks for it."""
     sample = unicodedata.normalize("NFKC", sample)
-    counts = {script: len(pattern.findall(sample)) for script, pattern in _SCRIPTS.items()}
-    words = _LATIN_WORD.findall(sample.lower())
-    east_asian = counts["han"] + counts["kana"]
-    others = {script: counts[script] for script in counts if script not in ("han", "kana")}
-    best_other = max(others, key=lambda script: others[script])
-    if not (east_asian or words or others[best_other]):
-        return UNKNOWN
-    if east_asian >= max(len(words) * LATIN_CHARS_PER_WORD * 0.5, others[best_other]):
-        # Japanese prose is about half kana; a Chinese text may quote a Japanese name.
-        return "ja" if counts["kana"] > 0.1 * east_asian else chinese_variant(sample)
-    if others[best_other] > sum(map(len, words)):
-        return best_other
-    return _latin_language(words)
+    words = _WORD.findall(sample)
+    if not sample.isascii():
+        kana = len(KANA_CHARACTER.findall(sample))
+        east_asian = kana + len(HAN_CHARACTER.findall(sample))
+        hangul = len(_HANGUL_CHARACTER.findall(sample))
+        if hangul > max(east_asian, sum(map(len, words))):
+            return "ko"
+        if east_asian > hangul and not _is_quoted(east_asian, words):
+            return "ja" if kana > KANA_SHARE * east_asian else chinese_variant(sample)
+    return _likely_language(sample[:LANGUAGE_CHARS]) if words else UNKNOWN
+
+
+def _is_quoted(east_asian: int, words: Sequence[str]) -> bool:
+    """Whether so many East Asian characters are the smaller part of a text, whose words are in a language of their own
+    ("What does 不可抗力 mean?"): names and commands are in none."""
+    if east_asian > HAN_PER_WORD * len(words):
+        return False
+    return HAN_PER_WORD * east_asian < len(words) or _likely_language(" ".join(words)) != UNKNOWN
+
+
+def _likely_language(text: str) -> str:
+    language, probability = _identifier().classify(text.lower() if text.isupper() else text)
+    return str(language) if probability >= CONFIDENT else UNKNOWN
+
+
+def shown_language(text: str) -> str:
+    """`detect_language`, Simplified and Traditional Chinese alike."""
+    return detect_language(text).split("-")[0]
 
 
 def chinese_variant(text: str) -> str:
@@ -100,19 +96,6 @@ def _changed(before: str, after: str) -> int:
     return sum(1 for left, right in zip(before, after, strict=True) if left != right)
 
 
-def _latin_language(words: list[str]) -> str:
-    votes = Counter(language for word in words if word in _VOTES for language in _VOTES[word])
-    text = "".join(words)
-    if not text.isascii():
-        letters = set(text)
-        for language, own in _LETTERS.items():
-            votes[language] += len(letters & own)
-    if not votes:
-        return "en"
-    best, count = votes.most_common(1)[0]
-    return best if count >= 2 and count > votes["en"] else "en"
-
-
 _loading = threading.Lock()
 
 
@@ -128,3 +111,18 @@ def _load_converter(config: str) -> Any:
     import opencc
 
     return opencc.OpenCC(config)
+
+
+def _identifier() -> Any:
+    with _loading:
+        return _load_identifier()
+
+
+@lru_cache(maxsize=1)
+def _load_identifier() -> Any:
+    """py3langid with the model in its package: .8 s of processor time and 70 MiB, once a process."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(_TOLD_APART.split())
+    return identifier

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from calendar import month_abbr, month_name
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -13,6 +14,7 @@ import cn2an
 
 from retrieval.engine.text.languages import to_simplified
 
+NUMBER_SIGN = "#"  # in front of a value among terms
 NUMBERS_READ_CHARS = 20_000  # of a text that are read
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _DATE = re.compile(r"(?<![\d.])(\d{1,4})[./-](\d{1,2})[./-](\d{1,4})(?![\d.]\d)")
@@ -31,10 +33,9 @@ _SPELT = (
 )
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _MONTHS = {
-    name: number
-    for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)  # noqa: SIM905
-}
-_LATIN = re.compile(r"[a-z]+")
+    name.lower(): number for names in (month_name, month_abbr) for number, name in enumerate(names) if number
+} | {"sept": 9}
+_WORDS = re.compile(r"[^\W\d_]+")
 
 
 def stated_numbers(text: str) -> dict[float, str]:
@@ -48,7 +49,7 @@ def stated_numbers(text: str) -> dict[float, str]:
 
 
 def number_term(value: float) -> str:
-    return f"#{value:.12g}"
+    return f"{NUMBER_SIGN}{value:.12g}"
 
 
 @lru_cache(maxsize=4096)
@@ -56,8 +57,8 @@ def known_numbers(text: str) -> frozenset[float]:
     """All values that a text may be taken to give: also English words, and the numbers of months."""
     plain = _plain(text[:NUMBERS_READ_CHARS])
     digits = (_value(written) for written in _FIGURE.findall(_DATE.sub(r"\1 \2 \3", plain)))
-    words = _LATIN.findall(plain.lower())
-    months = (_MONTHS[word[:3]] for word in words if word[:3] in _MONTHS)
+    words = _WORDS.findall(plain.lower())
+    months = (_MONTHS[word] for word in words if word in _MONTHS)
     return frozenset({value for value in digits if value is not None} | set(_spelt(words)) | set(months))
 
 

@@ -18,6 +18,8 @@ from typing import Literal
 
 from retrieval.engine.text.languages import (
     HAN,
+    KANA,
+    KANA_CHARACTER,
     SAMPLE_CHARS,
     chinese_variant,
     converted,
@@ -31,7 +33,7 @@ Language = Literal["en", "zh-hans", "zh-hant", "other"]
 _CONFIGS = {"zh-hans": "t2s", "zh-hant": "s2tw"}
 # Simplified forms that are words of their own in Traditional text: no sign of the other script.
 _BOTH = frozenset("后里台干面系只余于谷征制准范丑卜仆冲出叶斗曲朴松板沈洒淀胡症致舍须郁钟才几了云吁回")
-_OPEN_CLAUSE = re.compile(rf"(?<![{HAN}])[{HAN}]+\Z")
+_OPEN_CLAUSE = re.compile(rf"(?<![{HAN}{KANA}])[{HAN}{KANA}]+\Z")
 PHRASES = Path(__file__).with_name("phrases.json")
 MAX_HELD = 24  # characters of a clause that is waited for
 
@@ -84,7 +86,7 @@ class ScriptKeeper:
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        if self._language not in ("zh-hans", "zh-hant"):
+        if self._language not in _CONFIGS:
             return piece
         text = self._held + piece
         cut = _OPEN_CLAUSE.search(text)
@@ -99,7 +101,10 @@ class ScriptKeeper:
 
 
 def in_script(text: str, language: Language) -> str:
-    """Text that shows the other script, in this one; any other text as it is."""
+    """Text that shows the other script, in this one; any other text as it is. Han characters among kana are Japanese,
+    which has forms of its own."""
+    if KANA_CHARACTER.search(text):
+        return text
     if language == "zh-hans":
         return to_simplified(text)
     if language != "zh-hant" or not text:

@@ -13,17 +13,17 @@ and ends missed: docs/decisions/0005-grounding.md.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 import sentencex
 
-from retrieval.engine.text.analysis import ENGLISH
-from retrieval.engine.text.languages import HAN, KANA, SAMPLE_CHARS, UNKNOWN, detect_language
+from retrieval.engine.text.languages import HAN, KANA, UNKNOWN, shown_language
 
 EAST_ASIAN_STOPS = "。！？；｡"
 STOPS = ".!?…।॥۔؟։።၊။"  # end a sentence only where white space follows
+QUESTION_MARKS = ("?", "？", "؟", "՞", "፧", "\u037e")  # signs, whatever the language
 CLOSING = "”’“«»）\"')\\]*_"  # goes along with the stop
 EAST_ASIAN_CLOSING = "”’」』】》）\"')\\]*_"
 OPENING = ",\"'“”„‚‘’«»‹›(（[{【「『¿¡—–-*_ \t\u00a0\u202f"  # stands in front of a sentence's first letter
@@ -37,15 +37,44 @@ _END = re.compile(
 )
 _CODE = re.compile(r"`++[^`\n]++`++")
 _WORD = re.compile(r"[^\W_](?:[\w.\-’']*[^\W_])?")
-_LATIN_WORD = re.compile(r"[a-z]+")
 _LAST_WORDS = 3  # that sentencex is shown: initials and titles come in rows
 _WINDOW = 60  # characters that are looked at on either side
 _SHORT = 6  # letters of a word that a number behind its stop belongs to: "sec. 7", "Zi. 12"
 _ORDINAL = re.compile(r"\d{1,2}|[IVX]{1,5}")
-_VOWEL = re.compile(r"[aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýÿœąęėįųőűăāēīōūıαεηιουωаеёиоуыэюяієї]", re.IGNORECASE)
-_ENGLISH_ALONE = ENGLISH - frozenset("a am an as be do had he i in is me on so us was".split())  # noqa: SIM905
+# Letters of the scripts with vowels below, and these without their accents.
+_LETTERS = re.compile(r"[a-z\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff]+", re.IGNORECASE)
+_VOWEL = re.compile(r"[aeiouyæœøıəαεηιουωаеиоуыэюяє]", re.IGNORECASE)
 _ASKED_IN_DOUBT = ("en", "de", "es", "fr", "it", "pl", "pt")
-_WITHOUT_ORDINAL_STOPS = frozenset("en fr es it pt nl zh".split())  # noqa: SIM905  # languages that write no "3."
+# Languages that write no stop behind an ordinal ("3. Mai").
+_WITHOUT_ORDINAL_STOPS = frozenset(
+    [
+        "ar",
+        "bg",
+        "ca",
+        "el",
+        "en",
+        "es",
+        "fa",
+        "fr",
+        "ga",
+        "he",
+        "hi",
+        "id",
+        "it",
+        "ja",
+        "ko",
+        "ne",
+        "nl",
+        "pt",
+        "ro",
+        "ru",
+        "ta",
+        "th",
+        "uk",
+        "vi",
+        "zh",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +121,6 @@ def sentence_pieces(text: str) -> list[str]:
     return [text[start:end] for start, end in pairwise(starts) if start < end]
 
 
-def shown_language(text: str) -> str:
-    """ISO 639-1, Simplified and Traditional Chinese alike; `und` where nothing shows it: English, the guess for all
-    that is in Latin letters, only where one of its small words stands."""
-    return _shown_language(text[:SAMPLE_CHARS])
-
-
-@lru_cache(maxsize=1024)
-def _shown_language(sample: str) -> str:
-    language = detect_language(sample).split("-")[0]
-    if language == "en" and _ENGLISH_ALONE.isdisjoint(_LATIN_WORD.findall(sample.lower())):
-        return UNKNOWN
-    return language
-
-
 def ends_sentence(before: str, stop: str, following: str, *, language: str) -> bool:
     """Whether `stop`, with what closes around it, ends the sentence; `before` and `following` are the text around it.
 
@@ -114,7 +129,7 @@ def ends_sentence(before: str, stop: str, following: str, *, language: str) -> b
     first = following.lstrip(OPENING + "\r\n")[:1]
     if not first or stop[0] in EAST_ASIAN_STOPS:
         return True
-    if first.islower():
+    if is_small(first):
         return False
     before = before[-_WINDOW:].rstrip("*_")
     words = _WORD.findall(before)
@@ -136,13 +151,23 @@ def ends_sentence(before: str, stop: str, following: str, *, language: str) -> b
     return all(sentencex.segment(one, f"{context}. {following}")[-1] == following for one in asked)
 
 
+def is_small(letter: str) -> bool:
+    """Whether no sentence begins with such a letter. Unicode calls all of Georgian small: it writes no capitals."""
+    return letter.islower() and not "\u10d0" <= letter <= "\u10ff"
+
+
 def _is_abbreviated(word: str, *, counted: bool) -> bool:
-    """One letter, or letters of which none is a vowel: "Hrn.", "Bldg."; but not a unit ("5 km.") and not "HTML."."""
+    """One letter, or letters of which none is a vowel: "Hrn.", "Bldg."; but not a unit ("5 km.") and not "HTML.". Of a
+    script without capitals or without vowels this tells nothing."""
     if ".-" in word:  # "Dipl.-Ing."
         return True
-    if len(word) < 2 or not word.isalpha():
-        return word.isalpha()
-    return not (counted or word.isupper() or _VOWEL.search(word))
+    if not _LETTERS.fullmatch(word):
+        return False
+    if len(word) < 2:
+        return True
+    if counted or word.isupper():
+        return False
+    return not _VOWEL.search(unicodedata.normalize("NFD", word))
 
 
 def _add(sentences: list[Sentence], text: str, start: int, end: int) -> None:

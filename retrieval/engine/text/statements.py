@@ -26,8 +26,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Delimiter
 from markdown_it.token import Token
 
-from retrieval.engine.text.languages import HAN_CHARACTER
-from retrieval.engine.text.sentences import sentence_spans, shown_language
+from retrieval.engine.text.languages import HAN_CHARACTER, shown_language
+from retrieval.engine.text.sentences import sentence_spans
 
 # ------------------------------------------------------------------------------------------------ tables
 MOST_COLUMNS = 200  # of a table that is shown as one

@@ -30,6 +30,7 @@ from retrieval.engine.text.analysis import search_terms
 from retrieval.engine.text.languages import HAN_CHARACTER
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import one_line, quote_history
+from retrieval.engine.text.sentences import QUESTION_MARKS
 from retrieval.engine.trace import degrade, note
 from retrieval.engine.values import Answer, Query, Question, RememberedFact, Source
 
@@ -37,7 +38,6 @@ NAMES_SHOWN = 8  # collections
 # Cosine by the built-in model from which a passage is near in meaning. Over the sample handbook greetings in six
 # languages have .17 at most, questions in another language than their documents .24 or more.
 NEAR = 0.2
-_ASKS = ("?", "？", "؟")
 
 
 async def reply_without_search(deps: Deps, question: Question, *, asks_model: bool) -> Answer | None:
@@ -89,7 +89,7 @@ async def respond_directly(deps: Deps, question: Question, memories: Sequence[Re
 async def give_help(deps: Deps, question: Question, *, why: Reason) -> Answer | None:
     """The help, and what is nearest in meaning; None where a search finds nothing at all: then that is what is to be
     said. why: no model writes."""
-    if not search_terms(question.standalone):
+    if not search_terms(question.standalone):  # nothing that the index gives any weight
         return await _help_alone(deps, question)
     request = SearchRequest(
         queries=(Query(question.standalone),), scope=question.scope, filters=question.filters, top_k=NEAREST
@@ -108,12 +108,13 @@ async def _help_alone(deps: Deps, question: Question) -> Answer:
 
 @step("generate")
 async def _with_nearest(deps: Deps, question: Question, sources: tuple[Source, ...], *, why: Reason) -> Answer:
-    """The help below the passages as they stand, where they are asked for or near; else they are listed under it."""
+    """The help below the passages as they stand, where they are asked for or near; else they are listed under it. The
+    sign of a question decides what stands first, and leaves nothing out."""
     text = help_text(deps, question)
     answer = Answer(decision="ANSWER", text="", sources=sources, reason=Reason("no_word_found"))
     degrade(why)
     await deps.trace.choose_sources(sources)
-    if question.standalone.rstrip().endswith(_ASKS) or await _are_near(deps, question, sources):
+    if question.standalone.rstrip().endswith(QUESTION_MARKS) or await _are_near(deps, question, sources):
         shown = await show_passages(deps, question, best_sources(sources), among=sources, chars=SHOWN_CHARS)
         below = Shown(f"{shown.text}\n\n{text}", shown.grounding)
         answer = await with_passages(deps, answer, phrase("no_model", deps.language) + "\n\n", below)

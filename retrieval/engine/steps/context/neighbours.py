@@ -9,6 +9,7 @@ from dataclasses import replace
 from retrieval.engine.deps import Deps
 from retrieval.engine.steps.context.joining import join, joined_rows, seam
 from retrieval.engine.text.quoting import estimate_tokens
+from retrieval.engine.text.sentences import is_small
 from retrieval.engine.text.statements import is_row, list_sign
 from retrieval.engine.values import ScoredChunk, SearchScope, StoredChunk
 
@@ -16,7 +17,7 @@ MOST_TOKENS = 512  # of a passage with neighbours that were not found
 UNFINISHED_CHARS = 60  # a shorter last line without a full stop may be a label or a signature
 _ENDS = re.compile(r"[.!?。！？…；;][”’\"'」』）)\]】*_`]*$")
 _ANNOUNCES = re.compile(r"[:：,，、（(–—-]$")
-_GOES_ON = re.compile(r"[a-zà-öø-ÿ,;:.)\]，。；：、）】」』]")
+_GOES_ON = re.compile(r"[,;:.)\]，。；：、）】」』]")
 
 
 async def with_neighbours(
@@ -67,7 +68,7 @@ def _belong_together(chunk: StoredChunk, other: StoredChunk) -> bool:
         return False
     if is_row(last) or is_row(first):
         return is_row(last) and is_row(first)
-    if _ANNOUNCES.search(last) or last.startswith("#") or _GOES_ON.match(first):
+    if _ANNOUNCES.search(last) or last.startswith("#") or is_small(first[0]) or _GOES_ON.match(first):
         return True
     if list_sign(first):
         return bool(list_sign(last))

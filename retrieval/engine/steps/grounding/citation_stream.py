@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from retrieval.engine.text.analysis import query_terms
+from retrieval.engine.text.languages import shown_language
 from retrieval.engine.text.markers import (
     BEGIN,
     MARKER,
@@ -21,9 +22,10 @@ from retrieval.engine.text.sentences import (
     EAST_ASIAN_CLOSING,
     EAST_ASIAN_STOPS,
     OPENING,
+    QUESTION_MARKS,
     STOPS,
     ends_sentence,
-    shown_language,
+    is_small,
 )
 from retrieval.engine.text.statements import is_delimiter_row, is_row, leading_signs
 
@@ -48,7 +50,6 @@ _BOUNDARY = re.compile(
 )
 _LIST_NUMBER = re.compile(r"\s*\d{1,3}")
 _FENCE = ("```", "~~~")
-_ASKS = ("?", "？")
 _ANNOUNCES = (":", "：")
 
 
@@ -165,7 +166,7 @@ class CitedStream:
         new_line = "\n" in gap or (not following and (self._whole or bool(stop)))
         if is_row(self._line + found["bar"]):
             return new_line
-        new_line = new_line and not (gap.count("\n") == 1 and following[:1].islower())
+        new_line = new_line and not (gap.count("\n") == 1 and is_small(following[:1]))
         if not stop or not _WORD.search(self._sentence):
             return new_line
         if stop == "." and _LIST_NUMBER.fullmatch(self._sentence):
@@ -213,7 +214,7 @@ class CitedStream:
         hints = tuple(dict.fromkeys(self._hints))
         self._hints = []
         heads = is_row(self._line) and (not self._after_row or is_delimiter_row(self._line))
-        states_nothing = _ASKS if last else (*_ASKS, *_ANNOUNCES)
+        states_nothing = QUESTION_MARKS if last else (*QUESTION_MARKS, *_ANNOUNCES)
         if heads or self._line.lstrip().startswith("#") or (text + closing).rstrip("*_ ").endswith(states_nothing):
             return ""
         markers = await self._align(text, hints)

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from retrieval.engine.text.markers import CITATION, Brackets
+from retrieval.engine.text.sentences import QUESTION_MARKS
 from retrieval.engine.text.statements import Statement, headed_statements_of, leading_signs
 from retrieval.engine.values import Source
 
 _WORD = re.compile(r"[^\W_]")
 _LEADING_MARKERS = re.compile(r"(?:\s*+\[\d{1,3}\](?![(\[]))++[\s.,;:，。；]*+")
 _EMPHASIS = re.compile(r"\*\*|__|[*`~|]")
-_STATES_NOTHING = (":", "：", "?", "？")
+_STATES_NOTHING = (":", "：", *QUESTION_MARKS)
 
 
 @dataclass(frozen=True, slots=True)

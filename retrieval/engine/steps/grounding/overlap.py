@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from retrieval.engine.text.analysis import analyze, held_share, query_terms, rarity
-from retrieval.engine.text.languages import HAN, KANA, UNKNOWN, to_simplified
+from retrieval.engine.text.languages import HAN, KANA, UNKNOWN, detect_language, shown_language, to_simplified
 from retrieval.engine.text.numbers import known_numbers, number_term, stated_numbers
-from retrieval.engine.text.sentences import sentence_spans, shown_language
+from retrieval.engine.text.sentences import sentence_spans
 from retrieval.engine.values import StoredChunk
 
 QUESTION_SHARE = 0.15  # of its weight that a word keeps which the question holds already
@@ -25,8 +26,6 @@ STRANGE_LETTERS = 2
 TELLING_WORDS = 5  # that a statement needs, and passages, for it to tell anything that they have none in common
 TELLING_PASSAGES = 60
 VOCABULARY_CHARS = 20_000  # of a text that are read
-_SCRIPTS = frozenset("ARABIC CJK CYRILLIC DEVANAGARI GREEK HANGUL HEBREW HIRAGANA KATAKANA THAI".split())  # noqa: SIM905
-_OF_OTHER_SCRIPTS = frozenset("ar el he hi ja ko ru th zh".split())  # noqa: SIM905
 _UNSPACED = HAN + KANA + r"\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"  # scripts without blanks between words
 _WRITTEN = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W\d_])+")
 
@@ -115,9 +114,24 @@ def _guesses_differ(statement: str, passage: str) -> bool:
     """Simplified and Traditional Chinese are one; a text that shows no language differs from none, nor does one that
     holds a sentence in another script than most of it."""
     languages = {shown_language(statement), shown_language(passage)}
-    scripts = _letters(vocabulary(statement)) & _SCRIPTS
-    quotes = bool(scripts) and scripts <= _letters(vocabulary(passage)) and not languages <= _OF_OTHER_SCRIPTS
-    return UNKNOWN not in languages and len(languages) > 1 and not quotes
+    if UNKNOWN in languages or len(languages) == 1:
+        return False
+    script = _main_script(statement)
+    return script == _main_script(passage) or script not in _scripts(passage)
+
+
+@lru_cache(maxsize=4096)
+def _scripts(text: str) -> Counter[str]:
+    """Of its letters, by Unicode's names (`LATIN`, `CYRILLIC`); kana are `CJK` as well."""
+    counted = Counter(map(_script_of, filter(str.isalpha, text[:VOCABULARY_CHARS])))
+    for kana in ("HIRAGANA", "KATAKANA"):
+        counted["CJK"] += counted.pop(kana, 0)
+    return +counted
+
+
+def _main_script(text: str) -> str:
+    found = _scripts(text).most_common(1)
+    return found[0][0] if found else ""
 
 
 def without_accents(word: str) -> str:
@@ -135,32 +149,36 @@ def vocabulary(text: str) -> frozenset[str]:
 def _are_strange(own: frozenset[str], known: frozenset[str]) -> bool:
     """Whether a script of the statement, or most of its accents and special letters, occur nowhere in the passages."""
     missing = own - known
-    return not missing.isdisjoint(_SCRIPTS) or (len(missing) >= STRANGE_LETTERS and len(missing) > len(own) / 2)
+    has_other_script = any(len(letter) > 1 for letter in missing)
+    return has_other_script or (len(missing) >= STRANGE_LETTERS and len(missing) > len(own) / 2)
 
 
 def _letters(words: Iterable[str]) -> frozenset[str]:
     """What is written but a–z: the names of other scripts, and each accent and special letter of the Latin one."""
-    letters = set(unicodedata.normalize("NFD", "".join(words)))
-    return frozenset(_script_of(letter) for letter in letters if not letter.isascii())
+    letters = {letter for letter in unicodedata.normalize("NFD", "".join(words)) if not letter.isascii()}
+    scripts = {letter: _script_of(letter) for letter in letters}
+    return frozenset(letter if scripts[letter] in ("", "LATIN") else scripts[letter] for letter in letters)
 
 
 @lru_cache(maxsize=4096)
 def _script_of(letter: str) -> str:
-    """`CYRILLIC`, `CJK`; the letter itself where it is Latin or an accent."""
-    script = unicodedata.name(letter, "").partition(" ")[0]
-    return script if script in _SCRIPTS else letter
+    """By Unicode's name of the letter: `CYRILLIC`, `CJK`; empty for accents and signs that go along with any script."""
+    if unicodedata.category(letter) not in ("Lu", "Ll", "Lo"):
+        return ""
+    return re.split("[ -]", unicodedata.name(letter, ""), maxsplit=1)[0]
 
 
 @lru_cache(maxsize=1024)
 def sentences_of(text: str) -> tuple[Place, ...]:
-    """One at least."""
-    places = [Place(span.start, span.end, _terms(span.text)) for span in sentence_spans(text)[:MAX_SENTENCES]]
+    """One at least. The words of each have the stems of the language that the whole text shows."""
+    language = detect_language(text)
+    places = [Place(span.start, span.end, _terms(span.text, language)) for span in sentence_spans(text)[:MAX_SENTENCES]]
     return tuple(places) or (Place(0, 0, frozenset()),)
 
 
 @lru_cache(maxsize=4096)
-def _terms(text: str) -> frozenset[str]:
+def _terms(text: str, language: str = "") -> frozenset[str]:
     """The words as they are written, too: a short statement may be taken for another language than the passage; then
     other stems are made of it, and other small words are left out."""
-    written = (word for word in vocabulary(text) if len(word) > 1)
-    return frozenset({*analyze(text), *map(without_accents, written), *map(number_term, known_numbers(text))})
+    written = (without_accents(word) for word in vocabulary(text) if len(word) > 1)
+    return frozenset({*analyze(text, language=language), *written, *map(number_term, known_numbers(text))})

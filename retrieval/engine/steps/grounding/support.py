@@ -1,7 +1,7 @@
 """How far passages support a statement.
 
-A number that no passage has makes a statement unsupported whatever words they share; where the question has it, the
-statement is weak.
+A number that no passage has makes a statement unsupported whatever words they share; where the question has it, or the
+passage may have it in words, the statement is weak.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from ragsite.core.messages import joined, worded
 from retrieval.engine.steps.grounding.overlap import Place, is_comparable, overlap, passage_terms, statement_weights
 from retrieval.engine.text.analysis import held_share
-from retrieval.engine.text.numbers import known_numbers, number_term, stated_numbers
+from retrieval.engine.text.numbers import NUMBER_SIGN, known_numbers, number_term, stated_numbers
 from retrieval.engine.values import StoredChunk
 
 NUMBERS_CHECKED = 0.2  # share of the score that its numbers make up: to have them says little, to lack one is decisive
 MIN_TERMS = 2  # fewer say nothing that could be looked up: "Yes.", "So it is."
 REFUTED_CAP = 0.2  # the most that a statement gets with a number that no passage has
 WEAK_CAP = 0.4  # and with one that only the question has, or one wrong number beside a right one
+MOST_SPELT = 12  # numbers up to it are written out in prose, in any language
 COMPARABLE = 0.5  # score from which the words were found, whatever language they are in
 
 
@@ -51,5 +52,9 @@ def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -
     question_numbers = known_numbers(question)
     if question_numbers.issuperset(missing):
         return Support(min(score, WEAK_CAP), worded("only the question says it: {told}", told=written_numbers), places)
-    cap = WEAK_CAP if numbers.keys() - missing.keys() - question_numbers else REFUTED_CAP
+    near = max(found, key=lambda one: one.near)
+    given = {term for term in near.place.terms if term.startswith(NUMBER_SIGN)}
+    others = given - {number_term(value) for value in numbers}
+    is_one_right = bool(numbers.keys() - missing.keys() - question_numbers)
+    cap = WEAK_CAP if is_one_right or (max(missing) <= MOST_SPELT and not others) else REFUTED_CAP
     return Support(min(score, cap), worded("not in the passage: {told}", told=written_numbers), places)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
-from retrieval.knowledge.ingest.pdf.runs import TextLine, joined
-from retrieval.knowledge.ingest.pdf.text import PageText
+from retrieval.knowledge.ingest.pdf.text import PageText, TextLine, joined
 
 MAX_ANNOTATIONS = 5_000  # of a page
 MAX_TEXT_BYTES = 2_000_000  # of one of them

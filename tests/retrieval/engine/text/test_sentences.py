@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.engine.text.sentences import sentence_spans, shown_language, split_sentences
+from retrieval.engine.text.languages import shown_language
+from retrieval.engine.text.sentences import sentence_spans, split_sentences
 
 
 def test_sentences_keep_abbreviations_numbers_and_quotes_together() -> None:
@@ -52,6 +53,12 @@ TEXTS = [
     ["期限は5月3日です。", "遅れないでください！", "「はい。」", "と言った。"],
     ["押金是三百元。", "他说：“走吧。”", "真的吗？"],
     ["यह नियम है।", "दूसरा वाक्य है।"],
+    ["הספרייה נסגרת בשעה שמונה.", "האיחור עולה חמישה שקלים."],
+    ["ბიბლიოთეკა იკეტება რვაზე.", "დაგვიანება ხუთი ლარია."],
+    ["신청은 사무실에서 할 것.", "마감은 금요일이다."],
+    ["Khoản tiền sẽ được trả lại.", "Hãy mang theo giấy tờ."],
+    ["Thư viện ở tầng 3.", "Sách trả muộn bị phạt."],
+    ["Бібліотека на поверсі 3.", "Прострочення коштує дорого."],
 ]
 
 
@@ -99,10 +106,14 @@ def test_a_sentence_ends_behind_numbers_units_and_markup(text: str, first: str) 
         ("It is the fee.", "en"),
         ("Zi. 12", "und"),
         ("押金是多少", "zh"),
+        ("押金是多少錢", "zh"),
+        ("Kütüphane saat sekizde kapanır.", "tr"),
+        ("Biblioteka jest zamknięta w niedziele.", "pl"),
+        ("HNSW, M, ef", "und"),
         ("", "und"),
     ],
 )
-def test_english_is_shown_by_its_small_words_alone(text: str, language: str) -> None:
+def test_a_language_is_shown_where_a_text_leaves_no_doubt(text: str, language: str) -> None:
     assert shown_language(text) == language
 
 

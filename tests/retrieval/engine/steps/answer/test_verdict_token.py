@@ -91,6 +91,8 @@ def stream(pieces, language) -> str:
         ("台北的皇后里，若干公里。", "zh-hant", "台北的皇后里，若干公里。"),
         ("The fee (费用) is 5.", "en", "The fee (费用) is 5."),
         ("料金は五ユーロです。", "other", "料金は五ユーロです。"),
+        ("会費は五千円です。", "zh-hans", "会費は五千円です。"),
+        ("図書館は九時に閉まります。", "zh-hant", "図書館は九時に閉まります。"),
     ],
 )
 def test_a_chinese_answer_is_read_in_the_questions_script(written: str, language, read: str) -> None:

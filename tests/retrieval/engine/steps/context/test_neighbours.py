@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from django.conf import settings
 
 from retrieval.engine.steps.answer.write import write_answer
@@ -32,6 +33,19 @@ async def test_the_model_reads_the_rest_of_a_table(online) -> None:
     assert reader.reads == ["at"]
     assert "Camera" in answer.sources[0].chunk.text and answer.sources[0].chunk.chunk_id == "c-0"
     assert trace.steps[0].detail["joined"] == {"c-0": ["c-1"]}
+
+
+@pytest.mark.parametrize(
+    ("begun", "rest"),
+    [
+        ("Залог возвращают", "через четыре недели после отъезда, на счёт жильца."),
+        ("Kaucja za pokój", "łącznie z kluczem wynosi 300 zł i jest zwracana."),
+        ("Η εγγύηση για το δωμάτιο", "επιστρέφεται σε τέσσερις εβδομάδες."),
+    ],
+)
+async def test_a_sentence_that_is_cut_goes_on_with_a_small_letter_of_any_script(online, begun: str, rest: str) -> None:
+    await written(cut(begun, rest, gap=1), question=f"{begun}?")
+    assert rest in online.chats[0].prompt
 
 
 async def test_what_begins_something_else_is_not_joined(online) -> None:

@@ -63,10 +63,25 @@ def test_a_wrong_number_is_baseless_but_beside_a_right_one_or_the_questions_own_
     assert (found.score < BASELESS) is baseless
 
 
-def test_a_sentence_that_is_taken_for_another_language_is_supported_by_its_own_words() -> None:
-    statement = "Permits apply as soon as they do enter into force."
-    passage = (
-        "Permits apply as soon as they do enter into force, unless stated otherwise, and are kept for long periods."
-    )
+def test_a_sentence_that_shows_no_language_is_supported_by_its_own_words() -> None:
+    statement = "Bootshaus Nord, 40 Euro."
+    passage = "Die Miete je Tag: Bootshaus Süd, 30 Euro; Bootshaus Nord, 40 Euro. Bezahlt wird bei der Abholung."
     assert detect_language(statement) != detect_language(passage)
-    assert score(statement, passage, "When do permits apply?") >= 0.45
+    assert score(statement, passage, "Was kostet es?") >= 0.45
+
+
+@pytest.mark.parametrize(
+    ("statement", "passage"),
+    [
+        ("Die Kaution kommt nach 3 Wochen zurück.", "Die Kaution kommt nach drei Wochen zurück."),
+        ("Kaucja jest zwracana po 5 dniach.", "Kaucja jest zwracana po pięciu dniach."),
+        ("Залог возвращают через 4 недели.", "Залог возвращают через четыре недели."),
+        ("Le dépôt est rendu après 2 semaines.", "Le dépôt est rendu après deux semaines."),
+    ],
+)
+def test_a_small_number_that_the_passage_may_have_in_words_is_weak_not_baseless(statement: str, passage: str) -> None:
+    found = score(statement, passage, "?")
+    assert BASELESS <= found < 0.45
+    assert score(statement, passage + " Nr. 17.", "?") >= BASELESS
+    large = statement.replace("3", "31").replace("5", "51").replace("4", "41").replace("2", "21")
+    assert score(large, passage, "?") < BASELESS
