@@ -134,7 +134,7 @@ def add_ratings(topics: Sequence[Topic], count: int, *, now: datetime, seed: int
     from django.contrib.auth.models import User
     from django.db import transaction
 
-    from chat.models import DecisionStep, Message, Session, Source
+    from chat.models import Message, Session, Source
     from feedback.models import Rating
 
     people = list(User.objects.filter(username__startswith="user").order_by("pk"))
@@ -144,7 +144,6 @@ def add_ratings(topics: Sequence[Topic], count: int, *, now: datetime, seed: int
     for start in range(0, count, BATCH):
         messages: list[Message] = []
         sources: list[Source] = []
-        steps: list[DecisionStep] = []
         ratings: list[Rating] = []
         for topic, day in zip(wanted[start : start + BATCH], moments[start : start + BATCH].tolist(), strict=True):
             text, chunks, good = topics[topic]
@@ -153,6 +152,7 @@ def add_ratings(topics: Sequence[Topic], count: int, *, now: datetime, seed: int
             question = Message(session=session, role="user", text=text, created_at=at)
             answer = Message(
                 session=session, role="assistant", reply_to=question, decision="ANSWER", workflow="corrective",
+                searched_for=text,
                 text=" ".join(f"It is laid down there [{marker}]." for marker in range(1, cited + 1)), created_at=at,
             )  # fmt: skip
             own = [
@@ -162,11 +162,9 @@ def add_ratings(topics: Sequence[Topic], count: int, *, now: datetime, seed: int
                 )
                 for marker, chunk in enumerate(chunks, start=1)
             ]  # fmt: skip
-            queries = [{"kind": "original", "text": text}]
             verdict = good == (choose.random() >= WRONG)
             messages += [question, answer]
             sources += own
-            steps.append(DecisionStep(message=answer, seq=1, name="retrieve", status="ok", detail={"queries": queries}))
             ratings.append(
                 Rating(
                     user=session.user, message=answer, score=choose.choice((4, 5, 5) if verdict else (1, 1, 2)),
@@ -175,7 +173,7 @@ def add_ratings(topics: Sequence[Topic], count: int, *, now: datetime, seed: int
                 )
             )  # fmt: skip
         with transaction.atomic(), _times_as_given(Message, Rating):
-            for model, rows in ((Message, messages), (Source, sources), (DecisionStep, steps), (Rating, ratings)):
+            for model, rows in ((Message, messages), (Source, sources), (Rating, ratings)):
                 model.objects.bulk_create(rows, batch_size=1_000)  # type: ignore[attr-defined]
 
 

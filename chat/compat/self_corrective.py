@@ -31,6 +31,17 @@ from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
 from ragsite.runtime import milvus_lite
+from retrieval.engine.path_details import (
+    AssessDetails,
+    CondenseDetails,
+    GradedDocument,
+    GradeDetails,
+    RetrieveDetails,
+    RewriteDetails,
+    details_in,
+    details_of,
+    from_json,
+)
 from retrieval.engine.workflows.self_corrective.limits import REWRITES_LIMIT
 from retrieval.knowledge.api.serializers import QuestionField
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
@@ -213,9 +224,9 @@ def response_data(message: Mapping[str, Any], *, query: str) -> dict[str, Any]:
     """`message`: what `chat.messages.data` makes of the finished answer. `query`: as it was sent."""
     # The entry that names the decision in the end belongs to no node of the seed's.
     steps = [step for step in message["decision_path"] if step["name"] != "assess" or "decision" not in step["detail"]]
-    rewrites = [step["detail"] for step in _named(steps, "rewrite") if step["detail"].get("rewritten")]
-    condensed = [step["detail"].get("standalone_question") for step in _named(steps, "condense")]
-    searched = [*filter(None, condensed), *(rewrite["rewritten"] for rewrite in rewrites)]
+    rewrites = [rewrite for rewrite in details_in(steps, RewriteDetails) if rewrite.rewritten]
+    condensed = [details.standalone_question for details in details_in(steps, CondenseDetails)]
+    searched = [*filter(None, condensed), *(rewrite.rewritten for rewrite in rewrites)]
     documents = _graded_documents(steps)
     return {
         "success": message["status"] == "complete",
@@ -229,11 +240,11 @@ def response_data(message: Mapping[str, Any], *, query: str) -> dict[str, Any]:
         },
         "rewriteHistory": [
             {
-                "original": rewrite["original"],
-                "rewritten": rewrite["rewritten"],
-                "reason": rewrite["rewrite_reason"],
-                "keywords": rewrite["keywords"],
-                "attempt": rewrite["attempt"],
+                "original": rewrite.original,
+                "rewritten": rewrite.rewritten,
+                "reason": rewrite.rewrite_reason,
+                "keywords": list(rewrite.keywords or ()),
+                "attempt": rewrite.attempt,
             }
             for rewrite in rewrites
         ],
@@ -255,34 +266,39 @@ def response_data(message: Mapping[str, Any], *, query: str) -> dict[str, Any]:
 
 def _graded_documents(steps: Sequence[Step]) -> list[dict[str, Any]]:
     """Every document that was graded, once, as in the last search that found it; the best that passed first."""
-    graded = {entry["chunk_id"]: entry for step in _named(steps, "grade") for entry in _entries(step)}
-    ranked = sorted(graded.values(), key=lambda entry: -entry["scores"].get("rerank", 0.0) if entry["relevant"] else 0)
+    graded: dict[str, GradedDocument] = {}
+    for details in details_in(steps, GradeDetails):
+        graded |= {document.chunk_id: document for document in details.documents or ()}
+
+    def place(document: GradedDocument) -> float:
+        return -document.scores.get("rerank", 0.0) if document.relevant else 0.0
+
     return [
         {
-            "id": entry["chunk_id"],
-            "content": entry["text"],
-            "score": entry["scores"].get("dense", entry["scores"].get("fused", 0.0)),
-            "gradeResult": _grade(entry),
+            "id": document.chunk_id,
+            "content": document.text,
+            "score": document.scores.get("dense", document.scores.get("fused", 0.0)),
+            "gradeResult": _grade(document),
             "metadata": {
-                "documentId": entry["document_id"],
-                "title": entry["title"],
-                "fileName": entry["file_name"],
-                "page": entry["page"],
-                "heading": entry["heading"],
-                "scores": entry["scores"],
+                "documentId": document.document_id,
+                "title": document.title,
+                "fileName": document.file_name,
+                "page": document.page,
+                "heading": document.heading,
+                "scores": dict(document.scores),
             },
         }
-        for entry in ranked
+        for document in sorted(graded.values(), key=place)
     ]
 
 
-def _grade(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """`byModel`: false where the model gave no verdict, and the estimate did."""
+def _grade(document: GradedDocument) -> dict[str, Any]:
+    """`byModel`: false where no model gave a verdict, so that the document stays."""
     return {
-        "isRelevant": entry["relevant"],
-        "confidence": entry["confidence"],
-        "reasoning": entry["reason"],
-        "byModel": entry["by_model"],
+        "isRelevant": document.relevant,
+        "confidence": document.confidence,
+        "reasoning": document.reason,
+        "byModel": document.by_model,
     }
 
 
@@ -292,37 +308,39 @@ def _grader_result(steps: Sequence[Step]) -> dict[str, Any] | None:
     assessed = _named(steps, "assess")
     if not assessed:
         return None
-    detail = assessed[-1]["detail"]
+    assessment = from_json(AssessDetails, assessed[-1]["detail"])
+    documents = from_json(GradeDetails, graded[-1]["detail"]).documents or ()
     return {
-        "passRate": detail.get("pass_rate", 0.0),
-        "passCount": detail.get("pass_count", 0),
-        "totalCount": detail.get("total_count", 0),
-        "shouldRewrite": detail.get("verdict") == "rewrite",
+        "passRate": assessment.pass_rate or 0.0,
+        "passCount": assessment.pass_count or 0,
+        "totalCount": assessment.total_count or 0,
+        "shouldRewrite": assessment.verdict == "rewrite",
         "reasoning": assessed[-1]["summary"],
-        "documentGrades": [{"docId": entry["chunk_id"], **_grade(entry)} for entry in _entries(graded[-1])],
+        "documentGrades": [{"docId": document.chunk_id, **_grade(document)} for document in documents],
     }
 
 
 def _execution(step: Step) -> dict[str, Any]:
     """One run of a node. Times in ms since the answer was begun."""
-    detail = step["detail"]
-    searched = [query["text"] for query in detail.get("queries", ())] if step["name"] == "retrieve" else []
+    query = ""
+    match details_of(step):
+        case RetrieveDetails(queries=queries):
+            query = " | ".join(searched.text for searched in queries or ())
+        case RewriteDetails(original=original):
+            query = original or ""
     execution = {
         "node": step["name"],
         "status": NODE_STATUS.get(step["status"], "completed"),
         "startTime": step["started_ms"],
         "endTime": step["started_ms"] + step["duration_ms"],
         "duration": step["duration_ms"],
-        "input": {"query": " | ".join(searched) or detail.get("original", "")},
+        "input": {"query": query},
         "output": {"summary": step["summary"]},
     }
-    return execution | ({"error": detail.get("reason", "")} if step["status"] in ("degraded", "failed") else {})
+    if step["status"] in ("degraded", "failed"):
+        execution["error"] = step["detail"].get("reason", "")
+    return execution
 
 
 def _named(steps: Sequence[Step], name: str) -> list[Step]:
     return [step for step in steps if step["name"] == name]
-
-
-def _entries(step: Step) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = step["detail"].get("documents", [])
-    return entries

@@ -11,6 +11,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from chat.labels import STEPS, label
+from retrieval.engine.path_details import (
+    AssessDetails,
+    BoostDetails,
+    GradeDetails,
+    OrderDetails,
+    ReflectDetails,
+    RetrieveDetails,
+    WebSearchDetails,
+    details_in,
+)
 
 Data = Mapping[str, Any]
 
@@ -25,17 +35,24 @@ def found_lines(answer: Data) -> list[str]:
 
 def _searched(answer: Data) -> Iterable[str]:
     path = answer["decision_path"]
-    if whole := _last(path, "read", "total"):
-        yield _("read {read} of {total} sections").format(**whole)
-    elif searches := _details(path, "retrieve"):
-        yield _documents(max(search.get("documents") or 0 for search in searches))
-        if _details(path, "web_search"):
+    searches = details_in(path, RetrieveDetails)
+    if whole := _read_whole(path):
+        yield _("read {read} of {total} sections").format(read=whole.read, total=whole.total)
+    elif searches:
+        yield _documents(max(search.documents or 0 for search in searches))
+        if details_in(path, WebSearchDetails):
             yield _("and the web")
         yield _fitting(answer)
     elif answer["decision"] == "ANSWER" and not answer["sources"]:
         yield _("answered without a search")
         return
     yield _outcome(answer)
+
+
+def _read_whole(path: Iterable[Data]) -> RetrieveDetails | None:
+    """The documents that were read as a whole, where that was asked for."""
+    readings = [reading for reading in details_in(path, RetrieveDetails) if reading.total is not None]
+    return readings[-1] if readings else None
 
 
 def _documents(count: int) -> str:
@@ -47,10 +64,15 @@ def _documents(count: int) -> str:
 def _fitting(answer: Data) -> str:
     """Those that the model named or graded as fitting, else those that it was given to read."""
     path = answer["decision_path"]
-    graded = _last(path, "pass_count") or {}
-    if fitting := len((_last(path, "named") or {}).get("named") or ()) or graded.get("pass_count"):
+    judged = [one for one in details_in(path, AssessDetails) if one.named is not None]
+    graded = details_in(path, GradeDetails)
+    fitting = len(judged[-1].named or ()) if judged else 0
+    if not fitting and graded:
+        fitting = graded[-1].pass_count or 0
+    if fitting:
         return ngettext("{count} passage fits", "{count} passages fit", fitting).format(count=fitting)
-    read = (_last(path, "given", "found") or {}).get("given") or len(answer["sources"])
+    given = [one.given for one in details_in(path, OrderDetails) if one.given is not None]
+    read = (given[-1] if given else 0) or len(answer["sources"])
     return ngettext("{count} passage read", "{count} passages read", read).format(count=read) if read else ""
 
 
@@ -64,25 +86,25 @@ def _outcome(answer: Data) -> str:
             return ngettext("answered from {count}", "answered from {count}", cited).format(count=cited)
         case "complete", "CLARIFY":
             return _("several answers fit, so it asks which is meant")
-        case "complete", "NO_ANSWER" if answer["model"] and not _last(answer["decision_path"], "read", "total"):
+        case "complete", "NO_ANSWER" if answer["model"] and not _read_whole(answer["decision_path"]):
             return _("none of them answers the question")
     return ""
 
 
 def _did(answer: Data) -> Iterable[str]:
     path = answer["decision_path"]
-    searches = _details(path, "retrieve")
-    if _last(path, "verdict", "by_model") and any(one.get("by_model") for one in _details(path, "assess")):
+    searches = details_in(path, RetrieveDetails)
+    if any(judged.by_model for judged in details_in(path, AssessDetails)):
         yield _("asked the model whether they answer")
     if len(searches) > 1:
         yield _("looked again in other words")
-    if graded := _last(path, "total_count"):
-        yield ngettext("graded {count} document", "graded {count} documents", graded["total_count"]).format(
-            count=graded["total_count"]
-        )
-    if _details(path, "reflect"):
+    graded = details_in(path, GradeDetails)
+    if graded and graded[-1].total_count is not None:
+        count = graded[-1].total_count
+        yield ngettext("graded {count} document", "graded {count} documents", count).format(count=count)
+    if details_in(path, ReflectDetails):
         yield _("reviewed its own draft")
-    if moved := max((boosted.get("rated") or 0 for boosted in _details(path, "boost")), default=0):
+    if moved := max((boosted.rated or 0 for boosted in details_in(path, BoostDetails)), default=0):
         yield ngettext("ratings moved {count} passage", "ratings moved {count} passages", moved).format(count=moved)
 
 
@@ -94,14 +116,3 @@ def _fell_back(answer: Data) -> str:
     return _("not everything worked: {step} ({reason})").format(
         step=label(STEPS, fallbacks[0]["step"]), reason=fallbacks[0]["reason"]
     )
-
-
-def _details(path: Iterable[Data], name: str) -> list[Data]:
-    """Of the steps of this name that did something."""
-    return [step["detail"] for step in path if step["name"] == name and step["status"] != "skipped"]
-
-
-def _last(path: Iterable[Data], *fields: str) -> Data | None:
-    """The last details that hold these fields."""
-    holding = [step["detail"] for step in path if all(field in step["detail"] for field in fields)]
-    return holding[-1] if holding else None

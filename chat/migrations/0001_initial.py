@@ -35,6 +35,7 @@ class Migration(migrations.Migration):
                 ('workflow', models.CharField(blank=True, max_length=40, verbose_name='workflow')),
                 ('model', models.CharField(blank=True, max_length=200, verbose_name='model')),
                 ('clarification', models.JSONField(blank=True, null=True)),
+                ('searched_for', models.TextField(blank=True, editable=False)),
                 ('request', models.JSONField(blank=True, default=dict)),
                 ('usage', models.JSONField(blank=True, default=dict)),
                 ('degraded', models.JSONField(blank=True, default=list)),

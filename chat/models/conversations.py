@@ -93,6 +93,7 @@ class Message(Leased):
     workflow = models.CharField(max_length=40, blank=True, verbose_name=_("workflow"))
     model = models.CharField(max_length=200, blank=True, verbose_name=_("model"))
     clarification = models.JSONField(null=True, blank=True)
+    searched_for = models.TextField(blank=True, editable=False)  # its question, as the first search had it
     request = models.JSONField(default=dict, blank=True)  # how it was asked: `RequestSerializer`
     usage = models.JSONField(default=dict, blank=True)
     degraded = models.JSONField(default=list, blank=True)

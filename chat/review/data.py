@@ -17,6 +17,15 @@ from chat.review.queue import collections_known
 from chat.review.records import REASONS
 from chat.review.roles import DeskAccess
 from ragsite.core.text import shortened
+from retrieval.engine.path_details import (
+    AssessDetails,
+    BoostDetails,
+    ReflectDetails,
+    RerankDetails,
+    RetrieveDetails,
+    StepDetails,
+    details_of,
+)
 from retrieval.knowledge.selectors import as_uuid, visible_documents
 from retrieval.models import Chunk
 
@@ -139,16 +148,24 @@ def path_is_deleted(answer: Message, path: Sequence[Any]) -> bool:
 def passages_named(path: Iterable[dict[str, Any]], *, access: DeskAccess) -> dict[str, str]:
     """Chunk id → title and page, of the candidates that the path names and its reader may read."""
     ids: dict[UUID, None] = {}
-    for step in path:
-        detail = step["detail"]
-        named = [candidate.get("chunk_id") for candidate in detail.get("candidates", ()) if isinstance(candidate, dict)]
-        for mapping in ("scores", "boosts"):
-            if isinstance(detail.get(mapping), dict):
-                named += detail[mapping]
-        ids |= dict.fromkeys(filter(None, (as_uuid(str(name)) for name in named)))
+    for entry in path:
+        named = [as_uuid(name) for name in _chunks_named(details_of(entry))]
+        ids |= dict.fromkeys(filter(None, named))
     chunks = Chunk.objects.filter(pk__in=list(ids)[:PASSAGES_NAMED], document__in=visible_documents(access.user))
     rows = chunks.values_list("pk", "document__title", "page", "seq")
     return {str(pk): f"{title}, {f'p. {page}' if page else f'#{seq + 1}'}" for pk, title, page, seq in rows}
+
+
+def _chunks_named(details: StepDetails) -> Iterable[str]:
+    match details:
+        case RetrieveDetails():
+            return [candidate.chunk_id for candidate in details.candidates or ()]
+        case BoostDetails():
+            return details.boosts or ()
+        case RerankDetails() | AssessDetails() | ReflectDetails():
+            return details.scores or ()
+        case _:
+            return ()
 
 
 def _rating_data(rating: Rating, answer: Message, access: DeskAccess) -> dict[str, Any]:

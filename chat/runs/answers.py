@@ -63,7 +63,8 @@ class Outcome:
     """How a run ended, as it is stored. `answer.text`: all that was sent in chunks, no more and no less.
 
     continued: it went on with an answer that was there; its steps are numbered behind those of before. again: an
-    earlier run may have stored a path, which goes.
+    earlier run may have stored a path, which goes. searched_for: the question as the first search had it; empty where
+    nothing was searched for.
     """
 
     status: EndStatus
@@ -74,6 +75,7 @@ class Outcome:
     failure: AppError | None = None
     continued: bool = False
     again: bool = True
+    searched_for: str = ""
 
 
 def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **where: Any) -> Lease:
@@ -123,12 +125,14 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     answer = outcome.answer
     failure = outcome.failure
     columns = UNLEASED | answer_columns(answer, steps=outcome.steps, usage=outcome.usage, degraded=outcome.degraded)
+    columns["searched_for"] = clean_text(outcome.searched_for)
     columns |= {"status": outcome.status, "error": _error(failure) if failure else None, "finished_at": timezone.now()}
     if failure or not answer.text:
         columns["decision"] = ""
     columns["wordings"] |= wordings_of(failure.message) if failure else {}
     if outcome.continued:
         columns["reason"] = columns["reason"] or message.reason
+        columns["searched_for"] = columns["searched_for"] or message.searched_for
         columns["wordings"] = message.wordings | columns["wordings"]
         columns["degraded"] = _degraded_before(message, outcome.steps) + columns["degraded"]
         columns["usage"] = _usage_of_both(message.usage, columns["usage"])

@@ -347,6 +347,7 @@ class Run:
             failure=failure,
             again=self.again,
             continued=self._begun is not None,
+            searched_for=self.trace.searched_for or "",
         )
 
     async def _hand_over(self) -> None:

@@ -29,7 +29,6 @@ from chat.review.roles import DeskAccess, desk_access
 from feedback.models import GapDocument, GapQuestion, KnowledgeGap, Rating
 from feedback.models.ratings import BAD_SCORE
 from feedback.ranking.same_question import vector_decode, vector_encode
-from feedback.rounds.evidence import searched_for
 from feedback.rounds.questions import signature
 from ragsite.core.errors import AppError
 from ragsite.core.leases import NamedLease
@@ -86,12 +85,13 @@ def gaps_refresh() -> int:
         lease.release()
 
 
+def _question(answer: Message) -> str:
+    return answer.reply_to.text if answer.reply_to else ""
+
+
 def _place(answers: Sequence[Message]) -> int:
     """Each question into its gap, the oldest first. Returns how many gaps are new."""
-    searched = searched_for([answer.pk for answer in answers])
-    texts = {
-        answer.pk: searched.get(answer.pk) or (answer.reply_to.text if answer.reply_to else "") for answer in answers
-    }
+    texts = {answer.pk: answer.searched_for or _question(answer) for answer in answers}
     model, vectors = _embedded([text for text in texts.values() if text.strip()])
     leaders = [_Leader(gap, model) for gap in KnowledgeGap.objects.order_by("pk")] if answers else []
     made = 0

@@ -14,7 +14,6 @@ from django.shortcuts import get_object_or_404
 
 from chat.models import Message
 from chat.review.pages import problem_sentences
-from feedback.rounds.evidence import searched_for
 from ragsite.core.errors import AppError
 from retrieval.knowledge.selectors import as_uuid
 
@@ -48,7 +47,9 @@ def answer_named(text: str) -> Message:
 
 def question_of(answer: Message) -> str:
     """What was searched for, else the question as it was put."""
-    return searched_for([answer.pk]).get(answer.pk) or (answer.reply_to.text if answer.reply_to else "")
+    if answer.searched_for:
+        return answer.searched_for
+    return answer.reply_to.text if answer.reply_to else ""
 
 
 def in_force_page(request: HttpRequest, rows: QuerySet[Any]) -> dict[str, Any]:

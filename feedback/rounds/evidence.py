@@ -7,15 +7,14 @@ after a crash or a change of the clock nothing is lost, and nothing is counted t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from django.db.models import F, Prefetch, Q
 
-from chat.models import DecisionStep, Message, Source
+from chat.models import Message, Source
 from feedback.models import Evidence, Rating
 from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, RatedAnswer, RatingInput, attribute
 from feedback.rounds.deletions import write_with_retry
@@ -75,16 +74,15 @@ def _evidence(ratings: Sequence[Rating]) -> list[Evidence]:
     keys = {message_id for message_id, _ in of_person}
     credited = Source.objects.filter(Q(cited=True) | Q(pk__in=[rating.source_id for rating in ratings]))
     credited = credited.only("message", "marker", "document_id", "chunk_id", "text", "cited").order_by("marker")
-    answers = Message.objects.only("text", "decision", "status", "grounding", "support")
+    answers = Message.objects.only("text", "decision", "status", "grounding", "support", "searched_for")
     answers = answers.prefetch_related(Prefetch("sources", credited, to_attr="credited"))
     messages = answers.annotate(question=F("reply_to__text")).in_bulk(keys)
-    searched = searched_for(keys)
     credits: list[tuple[Credit, Source, str]] = []
     for (message_id, _), own in of_person.items():
         message = messages[message_id]
         shown = {source.pk: source for source in message.credited}
         by_marker = {source.marker: source for source in shown.values() if source.document_id}
-        question = searched.get(message_id) or message.question or ""
+        question = message.searched_for or message.question or ""
         inputs = [
             RatingInput(
                 id=rating,
@@ -143,14 +141,6 @@ def _answer(message: Message, sources: Iterable[Source]) -> RatedAnswer:
         sentences=sentences,
         is_confirmed=message.support != Message.Support.NONE,
     )
-
-
-def searched_for(message_ids: Iterable[UUID]) -> Mapping[UUID, str]:
-    """By message, the question as it was searched for first: "and for Masters?" was made to stand alone."""
-    steps = DecisionStep.objects.filter(message__in=list(message_ids), name="retrieve").order_by("-seq")
-    rows: Iterable[tuple[UUID, Any]] = steps.values_list("message_id", "detail__queries__0")
-    first = {key: query for key, query in rows if isinstance(query, dict) and query.get("kind") == "original"}
-    return {key: str(query["text"]) for key, query in first.items() if query.get("text")}
 
 
 def day_of(moment: datetime) -> int:

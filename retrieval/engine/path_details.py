@@ -507,8 +507,9 @@ def _reader(step: StepName) -> TypeAdapter[Any]:
 
 
 def details_of(entry: Json) -> StepDetails:
-    """Of an entry of a `decision_path`, in the contract's shape."""
-    return from_json(DETAILS[entry["name"]], entry["detail"])
+    """Of an entry of a `decision_path`, in the contract's shape; none of a step that is not known."""
+    kind = DETAILS.get(entry["name"])
+    return from_json(kind, entry["detail"]) if kind else StepDetails()
 
 
 def details_in(path: Iterable[Json], kind: type[D]) -> list[D]:

@@ -138,6 +138,7 @@ class Trace:
         self.steps: list[StepRecord] = []
         self.calls: list[ModelCall] = []
         self.first_token_ms: float | None = None
+        self.searched_for: str | None = None  # the question as it was searched for first; None: nothing was
         self._began = time.perf_counter()
 
     def now_ms(self) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
+from chat.models import Message
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.compose import close_engine
 from retrieval.knowledge.index_sync.repair import index_repair
@@ -178,3 +179,9 @@ async def test_as_many_rewrites_are_asked_for_as_the_setting_says(
     (asked,) = [request for request in online.chats if "Rewrite it." in request.prompt]
     assert f"2 wordings of: {QUESTION}" in asked.prompt
     assert asked.body["format"]["properties"]["queries"]["maxItems"] == 2
+
+
+async def test_an_answer_keeps_its_question_as_the_first_search_had_it(halls: None, api: Api) -> None:
+    message = await answered(api)
+    stored = await Message.objects.aget(pk=message["message_id"])
+    assert stored.searched_for == QUESTION

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from chat.models import Message
 from feedback.models import Evidence, RatedQuestion
 from feedback.rounds.evidence import evidence_gather
-from tests.factories import DecisionStepFactory
 from tests.feedback.rated import make_answer, passage, rate
 
 pytestmark = pytest.mark.django_db
@@ -47,8 +47,7 @@ def test_a_changed_rating_takes_its_old_evidence_back() -> None:
 
 def test_a_follow_up_is_kept_as_it_was_searched_for() -> None:
     message = make_answer("And for Masters?", [passage("Masters may borrow twenty books.")])
-    detail = {"queries": [{"kind": "original", "text": "How many books may Masters borrow?"}]}
-    DecisionStepFactory(message=message, name="retrieve", detail=detail)
+    Message.objects.filter(pk=message.pk).update(searched_for="How many books may Masters borrow?")
     rate(message, 5)
     evidence_gather()
     assert RatedQuestion.objects.get().text == "How many books may Masters borrow?"

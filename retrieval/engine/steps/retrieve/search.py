@@ -38,6 +38,9 @@ async def search_documents(deps: Deps, request: SearchRequest, *, purpose: str =
 @step("retrieve")
 async def retrieve(deps: Deps, request: SearchRequest, *, purpose: str = "") -> SearchResult:
     """One search, and a second one beside it where filters prefer. Raises as `HybridSearcher.search`."""
+    first = request.queries[0]
+    if deps.trace.searched_for is None:
+        deps.trace.searched_for = first.text if first.kind == "original" else ""
     result = await search_preferring(deps.searcher, request)
     preferred = request.filters.preferred.as_dict()
     lifted: Any = result.notes.get("preferred", 0)
