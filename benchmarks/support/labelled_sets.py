@@ -30,7 +30,8 @@ from benchmarks.support.manual_questions import manual_set
 from ragsite.core.rag_settings import IngestSettings
 from retrieval.engine.text.analysis import analyze, query_terms
 from retrieval.engine.values import ScoredChunk, Scores, StoredChunk
-from retrieval.knowledge.ingest.chunking import Chunker, chunk_size
+from retrieval.knowledge.ingest.chunk_size import chunk_size
+from retrieval.knowledge.ingest.chunking import Chunker
 from retrieval.knowledge.ingest.markup.markdown import parse_markdown
 
 K1, B = 0.9, 0.4

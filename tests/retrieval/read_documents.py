@@ -8,7 +8,8 @@ from typing import Any
 
 from django.core.files.base import ContentFile
 
-from retrieval.knowledge.ingest.chunking import ChunkSize, ReadDocument
+from retrieval.knowledge.ingest.chunk_size import ChunkSize
+from retrieval.knowledge.ingest.read_document import ReadDocument
 from retrieval.knowledge.ingest.reading import read_document
 from retrieval.knowledge.ingest.sniff import MEDIA_TYPES, kind_by_name
 from retrieval.knowledge.services.ingest import rows_of_read

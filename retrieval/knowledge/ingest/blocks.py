@@ -64,6 +64,20 @@ class Block:
     table: Table | None = None
 
 
+def row_places(table: Table, text: str) -> Iterator[tuple[int, int, int]]:
+    """(start, end, number) of what stands before the rows, as number 0, and of each row, in the text of its table; each
+    with the line's end."""
+    lines = text.splitlines(keepends=True)
+    before = len(lines) - (len(table.rows) - table.head_rows)
+    start = 0
+    if before > 0:
+        start = sum(map(len, lines[:before]))
+        yield 0, start, 0
+    for number, line in enumerate(lines[before:], 1):
+        yield start, start + len(line), number
+        start += len(line)
+
+
 def table_block(table: Table, *, page: int | None = None) -> Block:
     """Of one column, a paragraph with a line for each cell."""
     if len(table.rows[0]) == 1 and not table.head_rows:

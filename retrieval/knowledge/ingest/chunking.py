@@ -3,9 +3,6 @@
 A chunk is a piece of the extracted text as it stands there: pieces follow each other without a gap, and within a
 section each begins with the last sentences of the one before it. Code stays whole where it fits. A small table is one
 chunk; a larger one is cut between its rows, which name their columns, and each chunk knows which rows it holds.
-
-And into the parts in which people look at it: pages of a PDF, of other kinds runs of blocks. What is kept of a part is
-where its blocks and lines stand; its text is that of the chunks.
 """
 
 from __future__ import annotations
@@ -14,46 +11,22 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
-from typing import Any, Literal
 
-from ragsite.core.messages import Sentence
-from ragsite.core.rag_settings import IngestSettings
-from retrieval.engine.text.quoting import estimate_tokens, estimate_word_pieces
 from retrieval.engine.text.sentences import sentence_pieces
-from retrieval.engine.text.statements import MOST_COLUMNS
 from retrieval.engine.values import HEADING_JOIN
-from retrieval.knowledge.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, Line, ParsedDocument, Table
+from retrieval.knowledge.ingest.blocks import BLOCK_SEPARATOR, Block, ParsedDocument, Table, row_places
+from retrieval.knowledge.ingest.read_document import TextChunk
 
 MAX_HEADING_CHARS = 500
 SMALL_SECTION = 4  # a section below 1/4 of a chunk joins its neighbour
 PAGE_BREAK_FROM = 2  # a chunk filled to 1/2 ends with its page, so that its citation names one page
-
 WINDOW_CHARS_PER_TOKEN = 6  # no script has more characters in a token, so that the overlap's window is long enough
-
 # Where a text is cut, from the best place to the worst; between lines and clauses stand its sentences. What parts two
 # pieces stays with the first.
 LINE_ENDS = (r"\n\n+", r"\n")
 CLAUSE_ENDS = (r"[；;]\s*", r"[，、：,:]\s*", r"\s+", "")
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 _CLAUSE_START = re.compile(r"(?<=[，、：,:])\s*|\s+")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextChunk:
-    """text == document.text[char_start:char_end]. heading: path of headings, outermost first, and the caption of a cut
-    table. page … page_end: where it begins and ends, from 1. table_rows: (first, last, of how many) rows of a
-    table that it holds a part of, from 1."""
-
-    seq: int
-    text: str
-    heading: str
-    char_start: int
-    char_end: int
-    token_count: int
-    page: int | None = None
-    page_end: int | None = None
-    table_rows: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,20 +247,6 @@ class Chunker:
         return end
 
 
-def row_places(table: Table, text: str) -> Iterator[tuple[int, int, int]]:
-    """(start, end, number) of what stands before the rows, as number 0, and of each row, in the text of its table; each
-    with the line's end."""
-    lines = text.splitlines(keepends=True)
-    before = len(lines) - (len(table.rows) - table.head_rows)
-    start = 0
-    if before > 0:
-        start = sum(map(len, lines[:before]))
-        yield 0, start, 0
-    for number, line in enumerate(lines[before:], 1):
-        yield start, start + len(line), number
-        start += len(line)
-
-
 def _common(first: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     """The headings above both; those of the first where they share none."""
     pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, other, strict=False))
@@ -301,198 +260,3 @@ def _without_blank_lines(text: str, start: int, end: int) -> tuple[int, int]:
     while end > start and text[end - 1].isspace():
         end -= 1
     return start, end
-
-
-# ------------------------------------------------------------------------------------------------ size
-# Of a model's context. The rest is for title and headings, which are embedded with every chunk, and for what the
-# estimate of word pieces falls short of: 19 % at the 99th percentile of technical documentation.
-READ_SHARE = 0.85
-# A model that reads so many times the wanted size reads every chunk: tables drawn with dashes have 3.5 tokens where
-# `estimate_tokens` sees one, and nothing real has more.
-SURELY_READ = 3.5
-LEAST_TOKENS = 16
-TABLE_TOKENS = 400  # of a table that is one chunk
-Unit = Literal["tokens", "word_pieces"]
-COUNTERS: dict[Unit, Callable[[str], int]] = {"tokens": estimate_tokens, "word_pieces": estimate_word_pieces}
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkSize:
-    """tokens: what a chunk holds at most, `overlap` tokens of the one before included, counted in `unit`; table_tokens:
-    what one that is a table does.
-
-    A plain value: it goes to the process that cuts the document.
-    """
-
-    tokens: int
-    overlap: int
-    unit: Unit = "tokens"
-    table_tokens: int = 0
-
-    @property
-    def count_tokens(self) -> Callable[[str], int]:
-        return COUNTERS[self.unit]
-
-
-def chunk_size(settings: IngestSettings, *, context: int | None) -> ChunkSize:
-    """context: how many tokens of a text the embedding model reads; None: all, or it isn't known.
-
-    A model of small context is of BERT's kind, so for it tokens are counted as word pieces: technical documents have up
-    to twice as many as `estimate_tokens` thinks.
-    """
-    target = settings.chunk_tokens
-    if context is None or context * READ_SHARE >= target * SURELY_READ:
-        most = TABLE_TOKENS if context is None else min(TABLE_TOKENS, int(context * READ_SHARE / SURELY_READ))
-        return ChunkSize(target, settings.chunk_overlap_tokens, table_tokens=most)
-    tokens = max(LEAST_TOKENS, min(target, int(context * READ_SHARE)))
-    most = min(TABLE_TOKENS, int(context * READ_SHARE))
-    return ChunkSize(tokens, settings.chunk_overlap_tokens * tokens // target, "word_pieces", most)
-
-
-# ------------------------------------------------------------------------------------------------ parts
-BlockPlace = list[int | str | list[str]]
-PART_CHARS = 12_000  # of a part that is no page, at most
-HEADING_FROM = 2  # a part filled to 1/2 ends before a heading
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentPart:
-    """number: from 1; of a PDF its page. page: a slide, too. char_start … char_end: its place in the document's text.
-
-    blocks: [start, end, kind, level] each, and of a table with labelled rows its columns. lines: as of `PageLines`. All
-    starts and ends count from char_start.
-    """
-
-    number: int
-    char_start: int
-    char_end: int
-    page: int | None = None
-    width: float | None = None
-    height: float | None = None
-    blocks: tuple[BlockPlace, ...] = ()
-    lines: tuple[Line, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadDocument:
-    """What a file gives.
-
-    title: what the document calls itself, "" where it doesn't. summary: "" for a document of one chunk. unread: what a
-    viewer shows and no chunk holds. word_count: of the whole text.
-    """
-
-    title: str
-    page_count: int | None
-    language: str
-    summary: str
-    chunks: tuple[TextChunk, ...]
-    parts: tuple[DocumentPart, ...] = ()
-    unread: tuple[Sentence, ...] = ()
-    word_count: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A block, or a part of a long one, with its place in the document's text."""
-
-    start: int
-    end: int
-    block: Block
-
-
-def document_parts(document: ParsedDocument) -> tuple[DocumentPart, ...]:
-    """In order; together they hold every block."""
-    pieces = list(_pieces(document.blocks))
-    if not document.pages:
-        return tuple(_part(number, run, run[0].start) for number, run in enumerate(_runs(pieces), 1))
-    by_page = {page: list(run) for page, run in groupby(pieces, key=lambda piece: piece.block.page)}
-    parts: list[DocumentPart] = []
-    for number, page in enumerate(document.pages, 1):
-        part = _part(number, by_page.get(number, []), parts[-1].char_end if parts else 0)
-        parts.append(replace(part, page=number, width=page.width, height=page.height, lines=page.lines))
-    return tuple(parts)
-
-
-def _part(number: int, pieces: Sequence[_Piece], start: int) -> DocumentPart:
-    """start: of one without pieces."""
-    start, end = (pieces[0].start, pieces[-1].end) if pieces else (start, start)
-    blocks: list[BlockPlace] = []
-    for piece in pieces:
-        names = piece.block.table.columns if piece.block.table else ()
-        columns: list[Any] = [list(names)] if 0 < len(names) <= MOST_COLUMNS else []
-        blocks.append([piece.start - start, piece.end - start, piece.block.kind, piece.block.level, *columns])
-    page = pieces[0].block.page if pieces else None
-    return DocumentPart(number=number, char_start=start, char_end=end, page=page, blocks=tuple(blocks))
-
-
-def _runs(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    run: list[_Piece] = []
-    for piece in pieces:
-        chars = piece.end - run[0].start if run else 0
-        is_heading = piece.block.kind == "heading"
-        is_full = chars > PART_CHARS or (is_heading and chars * HEADING_FROM > PART_CHARS)
-        is_turned = bool(run) and piece.block.page != run[-1].block.page
-        if is_turned or (is_full and any(other.block.kind != "heading" for other in run)):
-            yield run
-            run = []
-        run.append(piece)
-    if run:
-        yield run
-
-
-def _pieces(blocks: Sequence[Block]) -> Iterator[_Piece]:
-    """A block that is longer than a part is several, which end with a line where they can; a table over several pages,
-    one for each."""
-    start = 0
-    for block in blocks:
-        if block.table and block.table.pages:
-            yield from _pieces_by_page(block, block.table, start)
-            start += len(block.text) + len(BLOCK_SEPARATOR)
-            continue
-        done = 0
-        end = len(block.text)
-        while end - done > PART_CHARS:
-            cut = block.text.rfind("\n", done, done + PART_CHARS) + 1 or done + PART_CHARS
-            yield _Piece(start + done, start + cut, block)
-            done = cut
-        yield _Piece(start + done, start + end, block)
-        start += end + len(BLOCK_SEPARATOR)
-
-
-def _pieces_by_page(block: Block, table: Table, start: int) -> Iterator[_Piece]:
-    pages = table.pages or ()
-    rows = row_places(table, block.text)
-    for page, group in groupby(rows, key=lambda row: pages[max(row[2] - 1, 0) + table.head_rows]):
-        places = list(group)
-        end = places[-1][1]
-        end -= block.text[:end].endswith("\n")
-        yield _Piece(start + places[0][0], start + end, replace(block, page=page))
-
-
-# ------------------------------------------------------------------------------------------------ places on a page
-Box = tuple[float, float, float, float]
-
-
-def boxes_between(lines: Sequence[Line], start: int, end: int) -> list[Box]:
-    """Where the characters start … end stand: (left, top, right, bottom) of each line, as shares of the page.
-
-    lines: of a `DocumentPart`, from whose first character both are counted.
-    """
-    boxes: list[Box] = []
-    for begin, finish, left, top, right, bottom, words in lines:
-        if finish <= start or begin >= end:
-            continue
-        stops = [*zip(words[::2], words[1::2], strict=True), (finish, right)]
-        x0 = left if start <= begin else _place(stops, start)
-        x1 = right if end >= finish else _place(stops, end)
-        if x1 > x0:
-            boxes.append((x0 / GRID, top / GRID, x1 / GRID, bottom / GRID))
-    return boxes
-
-
-def _place(stops: Sequence[tuple[int, int]], at: int) -> int:
-    """The left side of a character of a line; inside a word all characters count as equally wide."""
-    for (begin, left), (end, right) in pairwise(stops):
-        if begin <= at < end:
-            return round(left + (right - left) * (at - begin) / (end - begin))
-    return stops[-1][1] if at >= stops[-1][0] else stops[0][1]

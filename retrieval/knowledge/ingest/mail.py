@@ -28,7 +28,8 @@ from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument
-from retrieval.knowledge.ingest.markup.html import read_html, tree_of
+from retrieval.knowledge.ingest.markup.html import read_html
+from retrieval.knowledge.ingest.markup.trees import tree_of
 from retrieval.knowledge.ingest.sniff import FileKind, damaged, kind_by_name
 from retrieval.knowledge.ingest.text import declared_encoding, plain_blocks, readable_text
 from retrieval.knowledge.ingest.word_processing.rtf import parse_rtf

@@ -20,8 +20,9 @@ from typing import Any
 from ragsite.core.messages import Sentence, say, worded, wording_of
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import confinement
-from retrieval.knowledge.ingest.chunking import ChunkSize, DocumentPart, ReadDocument, TextChunk
+from retrieval.knowledge.ingest.chunk_size import ChunkSize
 from retrieval.knowledge.ingest.confinement import MIB
+from retrieval.knowledge.ingest.read_document import DocumentPart, ReadDocument, TextChunk
 from retrieval.knowledge.ingest.sniff import FileKind, kind_by_name
 
 PARSERS = "retrieval.knowledge.ingest.reader_process"  # what the fork server loads

@@ -19,15 +19,19 @@ from retrieval.engine.text.languages import detect_language
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.text.sentences import split_sentences
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument
-from retrieval.knowledge.ingest.chunking import Chunker, ChunkSize, ReadDocument, document_parts
+from retrieval.knowledge.ingest.chunk_size import ChunkSize
+from retrieval.knowledge.ingest.chunking import Chunker
 from retrieval.knowledge.ingest.images.pictures import parse_picture
 from retrieval.knowledge.ingest.mail import MailReader
 from retrieval.knowledge.ingest.markup.epub import parse_epub
 from retrieval.knowledge.ingest.markup.html import parse_html
 from retrieval.knowledge.ingest.markup.markdown import parse_markdown
+from retrieval.knowledge.ingest.parts import document_parts
 from retrieval.knowledge.ingest.pdf.document import parse_pdf
+from retrieval.knowledge.ingest.read_document import ReadDocument
 from retrieval.knowledge.ingest.sheets.delimited import parse_csv
-from retrieval.knowledge.ingest.sheets.spreadsheet import parse_ods, parse_xlsx
+from retrieval.knowledge.ingest.sheets.excel import parse_xlsx
+from retrieval.knowledge.ingest.sheets.ods import parse_ods
 from retrieval.knowledge.ingest.slides import parse_pptx
 from retrieval.knowledge.ingest.sniff import PICTURES, FileKind, check_content
 from retrieval.knowledge.ingest.text import parse_text

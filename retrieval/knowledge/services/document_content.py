@@ -13,7 +13,7 @@ from uuid import UUID
 from ragsite.core.errors import NotFoundError
 from ragsite.core.messages import worded
 from retrieval.engine.values import StoredChunk
-from retrieval.knowledge.ingest.chunking import boxes_between
+from retrieval.knowledge.ingest.parts import boxes_between
 from retrieval.knowledge.ingest.sniff import MEDIA_TYPES
 from retrieval.knowledge.selectors import as_uuid
 from retrieval.knowledge.services.document_html import blocks_html

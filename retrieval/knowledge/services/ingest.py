@@ -40,7 +40,7 @@ from retrieval.engine.providers import embeddings
 from retrieval.engine.values import SUMMARY_SEQ, EmbeddingSpace
 from retrieval.knowledge.index_sync.embedding_space import embedder_of, size_of_chunks, space_of, vectors_of
 from retrieval.knowledge.index_sync.rows import index_rows, row_metadata, summary_chunk
-from retrieval.knowledge.ingest.chunking import ReadDocument
+from retrieval.knowledge.ingest.read_document import ReadDocument
 from retrieval.knowledge.ingest.reader import read_file
 from retrieval.knowledge.selectors import collection_space
 from retrieval.knowledge.services.collections import collection_touch

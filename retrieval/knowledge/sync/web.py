@@ -21,7 +21,7 @@ from ragsite.core.errors import AppError, TooLargeError, UnsupportedFileError
 from ragsite.core.messages import worded
 from ragsite.core.outgoing import AGENT, Answer, fetch
 from retrieval.engine.errors import DocumentUnreadableError
-from retrieval.knowledge.ingest.markup.html import html_tree
+from retrieval.knowledge.ingest.markup.trees import html_tree
 from retrieval.knowledge.ingest.sniff import EXTENSIONS
 from retrieval.knowledge.sync.source import (
     TOO_LARGE,

@@ -15,7 +15,8 @@ from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title
-from retrieval.knowledge.ingest.markup.html import read_html, tree_of
+from retrieval.knowledge.ingest.markup.html import read_html
+from retrieval.knowledge.ingest.markup.trees import tree_of
 from retrieval.knowledge.ingest.sniff import damaged
 from retrieval.knowledge.ingest.text import readable_text
 from retrieval.knowledge.ingest.word_processing.word_styles import PARSER

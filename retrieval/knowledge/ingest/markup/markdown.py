@@ -22,7 +22,8 @@ from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.engine.text.statements import inline_text, row_cells
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title, table_block
 from retrieval.knowledge.ingest.markup.front_matter import front_matter
-from retrieval.knowledge.ingest.markup.html import BREAKS, SUPERSCRIPTS, read_html, tree_of
+from retrieval.knowledge.ingest.markup.html import BREAKS, SUPERSCRIPTS, read_html
+from retrieval.knowledge.ingest.markup.trees import tree_of
 from retrieval.knowledge.ingest.tables import Row, tables_of
 from retrieval.knowledge.ingest.text import heading_level, readable_text
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
-from retrieval.knowledge.ingest.pdf.text import PageText, TextLine, joined
+from retrieval.knowledge.ingest.pdf.runs import TextLine, joined
+from retrieval.knowledge.ingest.pdf.text import PageText
 
 MAX_ANNOTATIONS = 5_000  # of a page
 MAX_TEXT_BYTES = 2_000_000  # of one of them

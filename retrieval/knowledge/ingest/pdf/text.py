@@ -11,16 +11,16 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
-from ragsite.core.text import strip_for_reading
 from retrieval.knowledge.ingest.blocks import GRID, Box, Word, around, on_one_line
-from retrieval.knowledge.ingest.pdf.drawings import Drawings, Rect, turned
+from retrieval.knowledge.ingest.pdf.drawings import Drawings
+from retrieval.knowledge.ingest.pdf.geometry import Rect, turned
+from retrieval.knowledge.ingest.pdf.runs import HYPHENS, WIDE, Piece, Run, TextLine, joined, shown
 
 MAX_FONT_NAME = 200  # bytes
 TOUCHING = 0.25  # of a line's height: characters of one word lie nearer to each other
@@ -28,11 +28,6 @@ FINER = 100  # of a step, in which pdfium tells a place
 PACE = 100  # points
 ASKEW = 10  # degrees: what is turned further stands across the page
 USUAL_WIDTH = 0.5  # of a character, of its line's height
-STACKED = 0.4  # of a line's height, that the middles of letters below each other may lie apart
-MAX_STEP = 1.8  # of a line's height, from a letter to the one below it
-MIN_STACKED = 3  # letters
-WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
-_HYPHENS = "\ufffe\x02\u00ad"  # pdfium's marks for a hyphen that parts a word
 _RAW_LINE = re.compile(r"[^\r\n]+")
 _BOLD = re.compile(r"bold|black|heavy", re.I)
 _WORD = re.compile(rf"[{WIDE}]|[^\s{WIDE}]+")
@@ -40,75 +35,6 @@ _NOT_BLANK = re.compile(r"\S+")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 _BLANKS = re.compile(r"\s+")
 _WIDE_CHARACTER = re.compile(f"[{WIDE}]")
-_WIDE_END = re.compile(f"[{WIDE}]$")
-_WIDE_START = re.compile(f"^[{WIDE}]")
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Text of a page. places: of each character, its number on the page (`PageText`); -1: it was put in."""
-
-    text: str
-    places: tuple[int, ...]
-
-    def part(self, start: int, end: int) -> Run:
-        """Those characters, without white space around them."""
-        text = self.text[start:end]
-        start += len(text) - len(text.lstrip())
-        end = start + len(text.strip())
-        return Run(self.text[start:end], self.places[start:end])
-
-
-class Piece(NamedTuple):
-    """What stands between two blanks of a line. rect: in points, as the page is shown. goes_on: it is the second part
-    of a word that a hyphen parted."""
-
-    run: Run
-    rect: Rect
-    goes_on: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TextLine:
-    """height: of its characters with ascender and descender, in points; 0: not known. is_bold: all of it. turn: by how
-    many degrees it is turned clockwise, as the page is shown. top, bottom: in points upwards, in the line's own
-    direction. pieces: its words, where they were asked for (`PageText.with_pieces`)."""
-
-    run: Run
-    height: float = 0.0
-    is_bold: bool = False
-    turn: int = 0
-    top: float = 0.0
-    bottom: float = 0.0
-    pieces: tuple[Piece, ...] = field(default=(), compare=False)
-
-    @property
-    def text(self) -> str:
-        return self.run.text
-
-
-def joined(parts: Sequence[Run | str]) -> Run:
-    """One after the other; a string is put in between."""
-    runs = [part if isinstance(part, Run) else Run(part, (-1,) * len(part)) for part in parts]
-    return Run("".join(run.text for run in runs), tuple(place for run in runs for place in run.places))
-
-
-def _shown(run: Run) -> Run:
-    """Without the characters that no reader sees."""
-    if strip_for_reading(run.text) == run.text and not any(hyphen in run.text for hyphen in _HYPHENS):
-        return run
-    shown = [at for at, character in enumerate(run.text) if character not in _HYPHENS and strip_for_reading(character)]
-    return Run("".join(run.text[at] for at in shown), tuple(run.places[at] for at in shown))
-
-
-def space_between(first: str, second: str) -> str:
-    """What parts them where a line ended between them."""
-    return "" if _WIDE_END.search(first) and _WIDE_START.match(second) else " "
-
-
-def width_of(line: str) -> int:
-    """In columns of a terminal: an East Asian character has two."""
-    return sum(2 if _WIDE_START.match(character) else 1 for character in line)
 
 
 class PageText:
@@ -135,12 +61,12 @@ class PageText:
         lines: list[TextLine] = []
         for match in _RAW_LINE.finditer(text.text):
             *whole, last = map(self._from_the_left, self._level_parts(text.part(*match.span())))
-            for part in map(_shown, whole):
+            for part in map(shown, whole):
                 if part.text:
                     lines.append(self.line(joined([*parted, part])))
                     parted = []
-            parted.append(_shown(last))
-            if match[0].endswith(tuple(_HYPHENS)):
+            parted.append(shown(last))
+            if match[0].endswith(tuple(HYPHENS)):
                 continue
             run = joined(parted)
             if run.text:
@@ -148,7 +74,7 @@ class PageText:
             parted = []
         if parted:
             lines.append(self.line(joined(parted)))
-        return _stacked_letters(lines, self)
+        return lines
 
     def line(self, run: Run) -> TextLine:
         """run: with a place for its first and its last character."""
@@ -310,7 +236,7 @@ class PageText:
                 continue
             rect = self.rect(run.places[at])
             is_below = not above.is_level(rect) and rect.left < above.right
-            if is_below and run.text[at - 1] not in _HYPHENS:
+            if is_below and run.text[at - 1] not in HYPHENS:
                 parts.append(run.part(begin, at))
                 begin = at
             above = rect
@@ -378,34 +304,3 @@ def _corners(box: pdfium_c.FS_RECTF) -> tuple[tuple[float, float], tuple[float, 
 
 def _step(place: float) -> int:
     return min(GRID, max(0, round(place)))
-
-
-def _stacked_letters(lines: list[TextLine], page: PageText) -> list[TextLine]:
-    """With letters that stand below each other, alone on their lines, as one word from the top to the bottom."""
-    result: list[TextLine] = []
-    for is_letter, group in itertools.groupby(lines, key=lambda line: len(line.text) == 1 and line.text.isalpha()):
-        run: list[TextLine] = []
-        for line in group:
-            if run and not (is_letter and _is_below(run[-1], line, page)):
-                result += _stacked(run, lines, page)
-                run = []
-            run.append(line)
-        result += _stacked(run, lines, page)
-    return result
-
-
-def _is_below(upper: TextLine, lower: TextLine, page: PageText) -> bool:
-    one = page.rect(upper.run.places[0])
-    other = page.rect(lower.run.places[0])
-    is_near = 0 < one.middle[1] - other.middle[1] <= MAX_STEP * one.height
-    return is_near and abs(one.middle[0] - other.middle[0]) <= STACKED * one.height
-
-
-def _stacked(run: Sequence[TextLine], lines: Sequence[TextLine], page: PageText) -> list[TextLine]:
-    if len(run) < MIN_STACKED or run[0].turn:
-        return list(run)
-    beside = [line for line in lines if len(line.text) > 1 and run[-1].bottom < line.top and line.bottom < run[0].top]
-    if len(beside) >= len(run) / 2:  # a column of a table
-        return list(run)
-    word = page.line(joined([line.run for line in run]))
-    return [replace(word, turn=90)]

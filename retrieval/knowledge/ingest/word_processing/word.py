@@ -20,7 +20,9 @@ from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import ParsedDocument, first_title
-from retrieval.knowledge.ingest.markup.html import HEADINGS, Mark, read_html, tree_of
+from retrieval.knowledge.ingest.markup.html import Mark, read_html
+from retrieval.knowledge.ingest.markup.opened import HEADINGS
+from retrieval.knowledge.ingest.markup.trees import tree_of
 from retrieval.knowledge.ingest.office_math import MATH, math_text
 from retrieval.knowledge.ingest.text import MAX_HEADING_CHARS, heading_level
 from retrieval.knowledge.ingest.word_processing.word_numbering import MAX_LEVELS, Labels

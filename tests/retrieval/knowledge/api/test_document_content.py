@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from lxml import html as lxml_html
 from rest_framework.test import APIClient
 
-from retrieval.knowledge.ingest.chunking import PART_CHARS
+from retrieval.knowledge.ingest.parts import PART_CHARS
 from retrieval.knowledge.services.document_html import TAGS
 from retrieval.models import Document
 from tests.factories import CollectionFactory

@@ -16,7 +16,8 @@ from ragsite.core.rag_settings import IngestSettings
 from retrieval.compose import close_engine
 from retrieval.engine.text.quoting import estimate_word_pieces
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument
-from retrieval.knowledge.ingest.chunking import Chunker, chunk_size
+from retrieval.knowledge.ingest.chunk_size import chunk_size
+from retrieval.knowledge.ingest.chunking import Chunker
 from retrieval.knowledge.services.documents import document_create
 from retrieval.knowledge.services.ingest import document_ingest
 from retrieval.models import Chunk, Document

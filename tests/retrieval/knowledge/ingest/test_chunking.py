@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, Table, table_block
-from retrieval.knowledge.ingest.chunking import Chunker, TextChunk, document_parts
+from retrieval.knowledge.ingest.chunking import Chunker
 from retrieval.knowledge.ingest.markup.markdown import parse_markdown
+from retrieval.knowledge.ingest.parts import document_parts
+from retrieval.knowledge.ingest.read_document import TextChunk
 
 LIMIT, OVERLAP = 60, 12
 

@@ -15,7 +15,8 @@ import pytest
 
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import reader
-from retrieval.knowledge.ingest.chunking import ChunkSize, ReadDocument
+from retrieval.knowledge.ingest.chunk_size import ChunkSize
+from retrieval.knowledge.ingest.read_document import ReadDocument
 from retrieval.knowledge.ingest.reader import Bounds, read_file
 from retrieval.knowledge.ingest.reading import read_document
 from tests.processes import alive, descendants, wait_until
@@ -95,7 +96,7 @@ def test_readers_die_with_their_worker(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One.")
     script = (
         "import asyncio, sys, time\nfrom pathlib import Path\n"
-        "from retrieval.knowledge.ingest.chunking import ChunkSize\n"
+        "from retrieval.knowledge.ingest.chunk_size import ChunkSize\n"
         "from retrieval.knowledge.ingest.reader import read_file\n"
         "read = read_file(Path(sys.argv[1]), file_name='a.txt', size=ChunkSize(80, 10))\n"
         "asyncio.run(read)\nprint('read', flush=True)\ntime.sleep(60)\n"
@@ -111,7 +112,7 @@ LOADED_WHILE_READING = """
 import sys
 from pathlib import Path
 import retrieval.knowledge.ingest.reader_process
-from retrieval.knowledge.ingest.chunking import ChunkSize
+from retrieval.knowledge.ingest.chunk_size import ChunkSize
 from retrieval.knowledge.ingest.reading import read_document
 from retrieval.knowledge.ingest.sniff import kind_by_name
 before = set(sys.modules)

@@ -11,7 +11,7 @@ import pytest
 from ragsite.core.errors import UnsupportedFileError
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import reading
-from retrieval.knowledge.ingest.chunking import ChunkSize
+from retrieval.knowledge.ingest.chunk_size import ChunkSize
 from retrieval.knowledge.ingest.reader import read_file
 from tests.retrieval.knowledge.ingest.files import docx_bytes, pdf_bytes, pptx_bytes, xlsx_bytes, zip_bytes
 from tests.retrieval.read_documents import read

@@ -11,9 +11,10 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from retrieval.engine.errors import DocumentUnreadableError
-from retrieval.knowledge.ingest.chunking import ReadDocument, boxes_between
 from retrieval.knowledge.ingest.images import ocr
+from retrieval.knowledge.ingest.parts import boxes_between
 from retrieval.knowledge.ingest.pdf.document import SCANNED
+from retrieval.knowledge.ingest.read_document import ReadDocument
 from tests.retrieval.read_documents import read
 
 needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")

@@ -10,8 +10,8 @@ import pytest
 
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest.blocks import ParsedDocument
-from retrieval.knowledge.ingest.chunking import boxes_between
 from retrieval.knowledge.ingest.images import ocr
+from retrieval.knowledge.ingest.parts import boxes_between
 from retrieval.knowledge.ingest.pdf import document
 from tests.retrieval.knowledge.ingest.files import drawn_pdf, drawn_table, drawn_text
 from tests.retrieval.read_documents import read

@@ -20,7 +20,7 @@ from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.knowledge.ingest.blocks import ParsedDocument
 from retrieval.knowledge.ingest.chunking import Chunker
 from retrieval.knowledge.ingest.reading import parse_file
-from retrieval.knowledge.ingest.sheets import spreadsheet
+from retrieval.knowledge.ingest.sheets import excel
 from retrieval.knowledge.ingest.sniff import kind_by_name
 from tests.retrieval.knowledge.ingest.files import replaced, xlsx_bytes, zip_bytes, zip_entries
 
@@ -32,8 +32,8 @@ def read(tmp_path: Path, data: bytes, *, max_cells: int = 100_000) -> ParsedDocu
     """In this process, for speed; that the reader process does the same is tested for one file of each kind."""
     path = tmp_path / "a.xlsx"
     path.write_bytes(data)
-    with patch.multiple(spreadsheet, MAX_CELLS=max_cells):
-        return spreadsheet.parse_xlsx(path)
+    with patch.multiple(excel, MAX_CELLS=max_cells):
+        return excel.parse_xlsx(path)
 
 
 # ------------------------------------------------------------------------------------------------ workbooks
