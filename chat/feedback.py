@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from chat.models import Message
 from retrieval.engine.ports import BoostSource, Models
@@ -16,8 +16,9 @@ Rating = Any  # a row of `feedback.models.Rating`
 
 
 class Feedback(Protocol):
-    def with_ratings(self, messages: QuerySet[Message], *, user: User | None = None) -> QuerySet[Message]:
-        """Each message gets a list `shown_ratings` of Rating: this user's ratings of it, or everybody's.
+    def with_ratings(self, messages: QuerySet[Message], *, user: User | F | None = None) -> QuerySet[Message]:
+        """Each message gets a list `shown_ratings` of Rating: this user's ratings of it, or everybody's. user: or which
+        one, as a rating's row has it.
 
         One more query, however many messages, and one for what this user's did; each rating has its user.
         """

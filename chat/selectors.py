@@ -21,6 +21,7 @@ from retrieval.engine.values import Clarification, HistoryMessage, OpenClarifica
 from retrieval.knowledge.selectors import attached_collections, attached_documents
 from retrieval.models import Document
 
+OWNER = F("message__session__user")  # of a rated message
 AROUND = 30  # characters of an excerpt on each side
 REMEMBERED = (Message.Status.COMPLETE, Message.Status.CUT, Message.Status.STOPPED)
 
@@ -116,7 +117,7 @@ def _in_order(messages: QuerySet[Message]) -> QuerySet[Message]:
     )
 
 
-def _with_details(messages: QuerySet[Message], user: User | None) -> QuerySet[Message]:
+def _with_details(messages: QuerySet[Message], user: User | F | None) -> QuerySet[Message]:
     """Everything that `chat.messages.data` shows, in a fixed number of queries."""
     messages = messages.select_related("session", "reply_to").prefetch_related("sources", "decision_steps")
     if user is None:
@@ -200,18 +201,16 @@ def message_get(*, user: User, message_id: UUID) -> Message:
 def message_find(message_id: UUID) -> Message | None:
     """Any message with its details, its owner's ratings included: for the run that wrote it and for readers who were
     let in before."""
-    owner = User.objects.filter(chat_sessions__messages=message_id).first()
-    message = _with_details(Message.objects.filter(pk=message_id), owner).first()
-    if message is None:
-        return None
-    if owner is not None:
-        message.session.user = owner
-    return with_versions([message])[0]
+    messages = Message.objects.filter(pk=message_id).select_related("session__user")
+    message = _with_details(messages, OWNER).first()
+    return with_versions([message])[0] if message else None
 
 
 # ------------------------------------------------------------------------------------------------ what a question needs
 def _earlier(question: Message) -> QuerySet[Message]:
     messages = _shown(question.session_id).exclude(pk=question.pk)
+    if question._state.adding:  # it is the newest
+        return _in_order(messages)
     before = Coalesce("reply_to__created_at", "created_at")
     return _in_order(messages.filter(LessThan(before, question.created_at)))
 

@@ -20,7 +20,7 @@ from retrieval.knowledge.selectors import default_documents
 class ChatFeedback:
     """`chat.feedback.Feedback` over the tables of feedback."""
 
-    def with_ratings(self, messages: QuerySet[Message], *, user: User | None = None) -> QuerySet[Message]:
+    def with_ratings(self, messages: QuerySet[Message], *, user: User | F | None = None) -> QuerySet[Message]:
         ratings = Rating.objects.filter(user=user) if user else Rating.objects.all()
         ratings = ratings.select_related("user")
         if user:  # what somebody's own did

@@ -22,10 +22,12 @@ from chat.models import (
     Replay,
     Session,
     Share,
+    Source,
 )
 from chat.review.records import answers_record
 from feedback.models import Evidence, FeedbackState, RatedPassage, RatedQuestion, Rating
 from feedback.rounds.evidence import evidence_gather
+from ragsite.operations.retention import retention_work
 from retrieval.knowledge.services.collections import collection_of_conversation
 from retrieval.models import MemoryOrigin
 from tests.factories import (
@@ -166,6 +168,17 @@ def test_a_path_goes_with_its_prompts_and_its_answer_stays(rag_settings: Any) ->
     assert run() == {"paths": 1}
     assert DecisionStep.objects.filter(message__session=old).count() == 0
     assert (DecisionStep.objects.count(), FilledPrompt.objects.count(), Message.objects.count()) == (6, 2, 6)
+
+
+def test_what_an_answer_that_was_deleted_meanwhile_left_goes() -> None:
+    left = SourceFactory().message
+    DecisionStepFactory(message=left)
+    # Its row alone, as if a run had stored what belongs to it at the same moment.
+    Message.objects.filter(pk=left.pk)._raw_delete("default")
+    stays = SourceFactory()
+    list(retention_work())
+    assert list(Source.objects.all()) == [stays]
+    assert not DecisionStep.objects.exists()
 
 
 def test_what_a_rating_says_goes_and_is_not_drawn_again(rag_settings: Any) -> None:

@@ -135,9 +135,9 @@ class Migration(migrations.Migration):
                 ('note', models.TextField(blank=True, max_length=4000)),
                 ('assignee', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('state_by', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('user', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('user', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('message', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='review', to='chat.message')),
-                ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reviews', to='chat.session')),
+                ('session', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='reviews', to='chat.session')),
             ],
             options={
                 'verbose_name': 'reviewed answer',
@@ -181,7 +181,7 @@ class Migration(migrations.Migration):
                 ('scores', models.JSONField(default=dict)),
                 ('cited', models.BooleanField(default=False)),
                 ('spans', models.JSONField(blank=True, null=True)),
-                ('message', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sources', to='chat.message')),
+                ('message', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='sources', to='chat.message')),
             ],
             options={
                 'verbose_name': 'source',
@@ -271,7 +271,7 @@ class Migration(migrations.Migration):
             name='ReviewedCollection',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('answer', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='collections', to='chat.answerreview')),
+                ('answer', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='collections', to='chat.answerreview')),
                 ('collection', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='retrieval.collection')),
             ],
             options={

@@ -138,7 +138,8 @@ class Source(models.Model):
         DOCUMENT = "document", _("Document")
         WEB = "web", _("Web")
 
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="sources")
+    # Stored while the message's row is locked, a dozen at once: the database need not look it up for each of them.
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="sources", db_constraint=False)
     marker = models.PositiveSmallIntegerField()
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.DOCUMENT)
     document_id = models.UUIDField(null=True, blank=True, db_index=True)
@@ -173,7 +174,7 @@ class Source(models.Model):
 class DecisionStep(models.Model):
     """One entry of an answer's decision path."""
 
-    # Stored while the message's row is locked, a dozen at once: the database need not look it up for each of them.
+    # As a source's.
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="decision_steps", db_constraint=False)
     seq = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=30)

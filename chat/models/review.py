@@ -30,8 +30,11 @@ class AnswerReview(models.Model):
         RESOLVED = "resolved", _("Resolved")
 
     message = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="review")
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="reviews")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    # Copies of the message's: the database holds that there, and need not look them up here, too.
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="reviews", db_constraint=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     created_at = models.DateTimeField()
     workflow = models.CharField(max_length=40, blank=True)
     model = models.CharField(max_length=200, blank=True)
@@ -111,7 +114,8 @@ class AnswerReview(models.Model):
 class ReviewedCollection(models.Model):
     """A collection that an answer was asked of, or whose documents are among its sources."""
 
-    answer = models.ForeignKey(AnswerReview, on_delete=models.CASCADE, related_name="collections")
+    # Stored while the row of the answer is locked.
+    answer = models.ForeignKey(AnswerReview, on_delete=models.CASCADE, related_name="collections", db_constraint=False)
     collection = models.ForeignKey("retrieval.Collection", on_delete=models.CASCADE, related_name="+", db_index=False)
 
     class Meta:

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Model, Prefetch, QuerySet
+from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.signals import post_save
 
 from chat.feedback import Rating, get_feedback
@@ -100,8 +100,10 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
     What people added to a row stays.
     """
     messages = ended_answers().filter(pk__in=message_ids).select_related("session").only(*READ)
-    documents = Prefetch("sources", Source.objects.only("message", "document_id").order_by())
-    answers = list(get_feedback().with_ratings(messages.prefetch_related(documents)).order_by("created_at", "pk"))
+    collection = Document.objects.filter(pk=OuterRef("document_id")).order_by().values("collection")
+    found_in = Source.objects.only("message").annotate(collection_id=Subquery(collection)).order_by()
+    messages = get_feedback().with_ratings(messages.prefetch_related(Prefetch("sources", found_in)))
+    answers = list(messages.order_by("created_at", "pk"))
     known = list(AnswerReview.objects.select_for_update().filter(message__in=answers).values_list("pk", flat=True))
     rows = AnswerReview.objects.bulk_create(
         [_row(answer) for answer in answers], update_conflicts=True, unique_fields=["message"], update_fields=MADE
@@ -169,18 +171,26 @@ def _whole(value: Any) -> int | None:
 
 def _collections(answers: Sequence[Message], numbers: dict[UUID, int]) -> list[ReviewedCollection]:
     """Of all answers at once: those asked in, and those of the documents that were found; as far as they exist."""
-    documents = {source.document_id for answer in answers for source in answer.sources.all() if source.document_id}
-    found_in = Document.objects.filter(pk__in=documents).order_by()
-    collection_of = dict(found_in.values_list("pk", "collection_id")) if documents else {}
-    searched: dict[UUID, set[UUID | None]] = {}
-    for answer in answers:
-        named = answer.request.get("collection_ids", ()) if isinstance(answer.request, dict) else ()
-        found = (collection_of.get(source.document_id) for source in answer.sources.all() if source.document_id)
-        searched[answer.pk] = {*(as_uuid(str(text)) for text in named), *found}
-    ids = {pk for collections in searched.values() for pk in collections if pk}
-    there = set(Collection.objects.filter(pk__in=ids).order_by().values_list("pk", flat=True)) if ids else set()
+    found = {answer.pk: _found_collections(answer) for answer in answers}
+    named = {answer.pk: _named_collections(answer) for answer in answers}
+    there = set().union(*found.values())
+    others = set().union(*named.values()) - there
+    if others:
+        there |= set(Collection.objects.filter(pk__in=others).order_by().values_list("pk", flat=True))
     return [
-        ReviewedCollection(answer_id=numbers[pk], collection_id=collection)
-        for pk, collections in searched.items()
-        for collection in there & collections
+        ReviewedCollection(answer_id=numbers[answer.pk], collection_id=collection)
+        for answer in answers
+        for collection in there & (named[answer.pk] | found[answer.pk])
     ]
+
+
+def _found_collections(answer: Message) -> set[UUID]:
+    """Those of the documents that its sources are of."""
+    collections = (source.collection_id for source in answer.sources.all())  # type: ignore[attr-defined]
+    return {collection for collection in collections if collection}
+
+
+def _named_collections(answer: Message) -> set[UUID]:
+    """Those that the question was asked of by name, whether they are there or not."""
+    ids = answer.request.get("collection_ids", ()) if isinstance(answer.request, dict) else ()
+    return {key for key in (as_uuid(str(text)) for text in ids) if key}

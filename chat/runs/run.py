@@ -88,7 +88,7 @@ class AnswerEvents(EventSink):
     It is the `EventSink` of the answer's workflow until it is closed. The site's own sentences are in the language that
     is active in the run, which is that of the asker's pages. `text` is what has been written so far, `sources`
     what was sent before the first chunk. The first piece of text is sent at once; what is written within CHUNK_EVERY_S
-    of a chunk is the next one, and goes out before any other event.
+    of a chunk is the next one, and goes out before any other event. Until the answer has begun, events are kept.
     """
 
     def __init__(self, message_id: UUID) -> None:
@@ -100,7 +100,16 @@ class AnswerEvents(EventSink):
         self._sources_sent = False
         self._closed = False
         self._seq = 0
+        self._early: list[Event] | None = []  # None: the answer has begun
         self._order = asyncio.Lock()  # steps run side by side
+
+    async def start(self, started: Event) -> None:
+        """Write the first event, and behind it what the workflow has sent already."""
+        async with self._order:
+            early = self._early or []
+            self._early = None
+            for event in (started, *early):
+                await self._write(event)
 
     async def emit(self, event: Event | None = None) -> None:
         """Write the text that was not sent yet, then this event; it gets its `seq` and `message_id` here."""
@@ -112,12 +121,16 @@ class AnswerEvents(EventSink):
                 await self._write(event)
 
     async def _write(self, event: Event) -> None:
+        if self._early is not None:
+            self._early.append(event)
+            return
         self._seq += 1
         numbered = {"type": event["type"], "seq": self._seq, "message_id": self.message_id}
         await get_event_log().append(self.message_id, numbered | event)
 
     def join(self, shown: Recorded, sources: Sequence[Source]) -> None:
         """Go on with a log that a run began which died; its readers notice nothing."""
+        self._early = None
         self._seq = shown.seq
         self.text = shown.text
         self._sent_chars = len(shown.text)
@@ -204,6 +217,9 @@ class Run:
     unread: attached files that were not read when it was asked. again: an earlier run has written into the message;
     begun: what is kept of that. steps: how many its path has already. joins: the log goes on behind what an earlier run
     has shown.
+
+    A new question is worked on while its rows are stored (`work_early`): nothing is sent or stored of its answer before
+    `start`, and `give_up` is for a question that could not be stored.
     """
 
     def __init__(
@@ -226,9 +242,21 @@ class Run:
         self._unread = unread
         self._begun = begun
         self._joins = joins
+        self._work: asyncio.Task[Answer] | None = None
         self._token: Any = message.lease_token  # the right to write the message
         self._end: End | None = None
         self._ending = asyncio.Event()
+
+    def work_early(self) -> None:
+        """Begin to look for the answer; on the event loop."""
+        self._work = detach(self._written())
+
+    def give_up(self) -> None:
+        """The question was refused after all."""
+        self.events.close()
+        if self._work:
+            self._work.cancel()
+            self._work.add_done_callback(_taken_note_of)
 
     async def start(self) -> None:
         """Begin to answer. On return the log is there to be read, and the open tabs of the conversation know of it."""
@@ -238,7 +266,7 @@ class Run:
         metrics.running.inc()
 
         async def to_its_end() -> None:
-            translation.activate(self.question.language or settings.LANGUAGE_CODE)
+            self._speak()
             try:
                 await self._drive()
             except Exception:
@@ -254,7 +282,7 @@ class Run:
                 await self.events.withdrawn()
             self.task = detach(to_its_end())
             return
-        await self.events.emit(
+        await self.events.start(
             {
                 "type": "started",
                 "session_id": str(message.session_id),
@@ -294,7 +322,7 @@ class Run:
 
     async def _answer(self) -> Outcome:
         """Run the workflow to its end, to its time limit, or to the call of `end`."""
-        work = asyncio.create_task(self._write())
+        work = self._work or asyncio.create_task(self._write())
         ending = asyncio.create_task(self._ending.wait())
         await asyncio.wait(
             {work, ending}, timeout=settings.RAG.limits.answer_timeout_s, return_when=asyncio.FIRST_COMPLETED
@@ -315,6 +343,14 @@ class Run:
         if not await self.events.complete(answer):
             logger.warning("message %s: the answer differs from its chunks, which stand", self.message.pk)
         return self._outcome(answer_status(answer), answer)
+
+    def _speak(self) -> None:
+        """The site's own sentences in the language of the asker's pages, for the running task."""
+        translation.activate(self.question.language or settings.LANGUAGE_CODE)
+
+    async def _written(self) -> Answer:
+        self._speak()
+        return await self._write()
 
     async def _write(self) -> Answer:
         if self._begun:
@@ -508,13 +544,18 @@ async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
             logger.warning("a run's side task ended with %s: %s", type(result).__name__, result)
 
 
+def _taken_note_of(work: asyncio.Task[Any]) -> None:
+    if not work.cancelled() and (error := work.exception()):
+        logger.info("a question that was refused had failed, too: %r", error)
+
+
 _detached: set[asyncio.Task[Any]] = set()
 
 
-def detach(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+def detach(work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
     """Run it as a task that outlives the request it was made in, with a database thread of its own."""
 
-    async def with_own_thread() -> Any:
+    async def with_own_thread() -> Result:
         async with own_database_thread():
             return await work
 

@@ -88,9 +88,11 @@ async def ask(
     if model := request.get("model"):
         request = {**request, "model": await _model_chosen(model)}
     language = get_language()  # what follows has a context of its own
+    early = EarlyRun()
     return await run_begin(
         partial(
             _answer_create,
+            early=early,
             user=user,
             text=text,
             session_id=session_id,
@@ -98,13 +100,33 @@ async def ask(
             regenerated=regenerated,
             edited=edited,
             kept=kept,
-        )
+        ),
+        early=early,
     )
 
 
-async def run_begin(create: Callable[[], Run]) -> Run:
-    """Begin the run that `create` makes; it is called off the event loop. Raises RestartingError."""
+class EarlyRun:
+    """The run of a question that nothing speaks against, which works while its rows are being stored."""
 
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._run: Run | None = None
+
+    def begin(self, run: Run) -> None:
+        """From the thread that stores them."""
+        self._run = run
+        self._loop.call_soon_threadsafe(run.work_early)
+
+    def give_up(self) -> None:
+        if self._run:
+            self._run.give_up()
+
+
+async def run_begin(create: Callable[[], Run], *, early: EarlyRun | None = None) -> Run:
+    """Begin the run that `create` makes; it is called off the event loop. Raises RestartingError.
+
+    early: given up where `create` fails.
+    """
     if is_draining():
         raise RestartingError
 
@@ -113,7 +135,12 @@ async def run_begin(create: Callable[[], Run]) -> Run:
         return create()
 
     async def begin() -> Run:
-        run = await sync_to_async(created)()
+        try:
+            run = await sync_to_async(created)()
+        except BaseException:
+            if early:
+                early.give_up()
+            raise
         await run.start()
         return run
 
@@ -123,6 +150,7 @@ async def run_begin(create: Callable[[], Run]) -> Run:
 
 def _answer_create(
     *,
+    early: EarlyRun,
     user: User,
     text: str,
     session_id: UUID | None,
@@ -131,32 +159,31 @@ def _answer_create(
     edited: Message | None,
     kept: bool,
 ) -> Run:
-    """Store the question, unless there is a row of it, and the empty answer."""
+    """Store the question, unless there is a row of it, and the empty answer. The run works from the moment on when
+    nothing speaks against the question any more."""
     before = regenerated or (selectors.shown_answer(edited) if edited else None)
     request = _merged_request(before, request) if before else dict(request)
     workflow = request.pop("workflow", "") or settings.RAG.answer.workflow
     require_offered(workflow, settings.RAG)
     scope = request_scope(user=user, request=request)
     _keep_addresses(request, scope)
-    answers_mark_interrupted(session__user=user)
     lease = answer_lease(uuid4())
     try:
         with transaction.atomic():
             lock_asking(user)
+            check_limits(user)
             session = _session(user=user, session_id=session_id, kept=kept)
             is_new = session._state.adding
-            check_limits(user)
             session.workflow = workflow
             session.collections = request.get("collections", [])
             if not session.title or _is_named_by(edited, session):
                 session.title = _title_of(text)
-            session.save()
             if regenerated:
                 question = _question_reopen(regenerated)
             else:
                 last = edited.follows if edited else None if is_new else selectors.last_question(session.pk)
-                question = _question_create(session, text, edited, follows=last)
-            answer = Message.objects.create(
+                question = _question_new(session, text, edited, follows=last)
+            answer = Message(
                 id=lease.pk,
                 session=session,
                 role=Message.Role.ASSISTANT,
@@ -167,13 +194,17 @@ def _answer_create(
                 being_read=scope.being_read,
                 **lease.columns(),
             )
+            unread: list[UUID] = []
+            if session_id is not None:  # files are attached to a conversation by its id
+                scope, unread = with_attachments(scope, user=user, conversation_id=session.pk)
+            asked = replace(question_of(answer, user=user, scope=scope), again=regenerated is not None)
+            run = Run(answer, asked, unread=unread)
+            early.begin(run)
+            session.save()
+            Message.objects.bulk_create([answer] if regenerated else [question, answer])
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
-    unread: list[UUID] = []
-    if session_id is not None:  # files are attached to a conversation by its id
-        scope, unread = with_attachments(scope, user=user, conversation_id=session.pk)
-    asked = replace(question_of(answer, user=user, scope=scope), again=regenerated is not None)
-    return Run(answer, asked, unread=unread)
+    return run
 
 
 def with_attachments(scope: SearchScope, *, user: User, conversation_id: UUID) -> tuple[SearchScope, list[UUID]]:
@@ -219,12 +250,13 @@ def _keep_addresses(request: dict[str, Any], scope: SearchScope) -> None:
         request["collection_ids"] = list(scope.ids)
 
 
-def _question_create(session: Session, text: str, edited: Message | None, *, follows: Message | None) -> Message:
+def _question_new(session: Session, text: str, edited: Message | None, *, follows: Message | None) -> Message:
+    """Not stored yet; `edited` and its versions are superseded by it."""
     if edited:
         show(edited)
         selectors.versions_beside(edited).update(superseded=True)
         Message.objects.filter(pk=edited.pk).update(superseded=True)
-    return Message.objects.create(session=session, role=Message.Role.USER, text=clean_text(text), follows=follows)
+    return Message(session=session, role=Message.Role.USER, text=clean_text(text), follows=follows)
 
 
 def _question_reopen(answer: Message) -> Message:
@@ -347,15 +379,18 @@ def _session(*, user: User, session_id: UUID | None, kept: bool) -> Session:
 
 
 def check_limits(user: User) -> None:
-    """Raises RateLimitedError."""
+    """Answers whose run has died are ended here: they count for nothing. Raises RateLimitedError."""
     limits = settings.RAG.limits
     now = timezone.now()
     answers = Message.objects.filter(session__user=user, role=Message.Role.ASSISTANT)
     since = now - timedelta(seconds=WINDOW_S)
     counted = answers.filter(Q(created_at__gt=since) | Q(status=Message.Status.STREAMING)).order_by("created_at")
-    rows = list(counted.values_list("created_at", "status"))
-    begun = [created_at for created_at, _ in rows if created_at > since]
-    being_written = sum(status == Message.Status.STREAMING for _, status in rows)
+    rows = list(counted.only("created_at", "status", "lease_token", "lease_expires_at"))
+    begun = [row.created_at for row in rows if row.created_at > since]
+    streaming = [row for row in rows if row.status == Message.Status.STREAMING]
+    written = [row for row in streaming if row.is_held]
+    if len(written) < len(streaming):
+        answers_mark_interrupted(session__user=user)
     if len(begun) >= limits.questions_per_minute:
         free_at = begun[-limits.questions_per_minute] + timedelta(seconds=WINDOW_S)
         wait_s = max(1, math.ceil((free_at - now).total_seconds()))
@@ -368,7 +403,7 @@ def check_limits(user: User) -> None:
             code="too_many_questions",
             retry_after_s=wait_s,
         )
-    if being_written >= limits.answers_at_once:
+    if len(written) >= limits.answers_at_once:
         raise RateLimitedError(
             worded(
                 "{limit} of your answers are being written already; wait for one of them or stop it.",

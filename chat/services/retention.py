@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from chat.models import AnswerReview, DecisionStep, DeskEvent, FilledPrompt, Message, Session, Share
+from chat.models import AnswerReview, DecisionStep, DeskEvent, FilledPrompt, Message, Session, Share, Source
 
 AT_ONCE = 100
 ASSIGNED = Q(state=AnswerReview.State.TODO, assignee__isnull=False)  # every answer is to do; this one is somebody's
@@ -76,6 +76,13 @@ def paths_erase(over: Callable[[], QuerySet[Message]]) -> Iterator[int]:
 def prompts_erase() -> None:
     """Where paths are kept for good no prompt is stored, and none that was stays."""
     FilledPrompt.objects.all().delete()
+
+
+def remains_erase() -> None:
+    """What a run stored of an answer while that was being deleted: no constraint of the database forbids it."""
+    for model in (Source, DecisionStep, FilledPrompt):
+        answer = Message.objects.filter(pk=OuterRef("message_id"))
+        model._default_manager.filter(~Exists(answer)).delete()
 
 
 # ------------------------------------------------------------------------------------------------ the desk's log

@@ -87,7 +87,6 @@ def _answer_take_up(*, user: User, message: Message) -> Run:
     has_begun = bool(message.text.strip()) and bool(sources)
     # What goes on searches nothing: its collections may be gone by now.
     scope = SearchScope(()) if has_begun else request_scope(user=user, request=message.request)
-    answers_mark_interrupted(session__user=user)
     lease = answer_lease(message.pk)
     try:
         with transaction.atomic():

@@ -22,6 +22,7 @@ from chat.services.retention import (
     paths_erase,
     paths_over,
     prompts_erase,
+    remains_erase,
     sessions_erase,
 )
 from feedback.rounds.retention import evidence_erase, evidence_over
@@ -54,6 +55,7 @@ def rows_over(kind: str, *, now: datetime) -> QuerySet[Any]:
 def retention_work() -> Iterator[tuple[str, int]]:
     """Delete all that is over now, in short transactions; after each its kind and how many rows went."""
     now = timezone.now()
+    remains_erase()
     if not age_of("paths"):
         prompts_erase()
     notifications_trim()
