@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from lxml import etree
+
 from ragsite.core.messages import Sentence, joined, worded
 from ragsite.core.text import strip_for_reading
 from retrieval.engine.errors import DocumentUnreadableError
@@ -33,7 +35,7 @@ from retrieval.knowledge.ingest.sheets.delimited import parse_csv
 from retrieval.knowledge.ingest.sheets.excel import parse_xlsx
 from retrieval.knowledge.ingest.sheets.ods import parse_ods
 from retrieval.knowledge.ingest.slides import parse_pptx
-from retrieval.knowledge.ingest.sniff import PICTURES, FileKind, check_content
+from retrieval.knowledge.ingest.sniff import PICTURES, FileKind, check_content, damaged
 from retrieval.knowledge.ingest.text import parse_text
 from retrieval.knowledge.ingest.word_processing.odf_text import parse_odt
 from retrieval.knowledge.ingest.word_processing.rtf import parse_rtf
@@ -107,12 +109,12 @@ def read_document(path: Path, *, kind: FileKind, size: ChunkSize) -> ReadDocumen
 def parse_file(path: Path, *, kind: FileKind) -> ParsedDocument:
     """The document's blocks, after a look at what the file really is. Raises as `read_document`."""
     check_content(path, kind, is_text=kind in TEXT_PARSERS)
-    if kind in TEXT_PARSERS:
-        document = TEXT_PARSERS[kind](path.read_bytes())
-    else:
-        if zipfile.is_zipfile(path):
-            _check_archive(path)
-        document = FILE_PARSERS[kind](path)
+    if kind not in TEXT_PARSERS and zipfile.is_zipfile(path):
+        _check_archive(path)
+    try:
+        document = TEXT_PARSERS[kind](path.read_bytes()) if kind in TEXT_PARSERS else FILE_PARSERS[kind](path)
+    except etree.XMLSyntaxError as error:  # of a part of an archive
+        raise damaged(kind) from error
     document = _as_seen(document)
     if not document.blocks:
         raise DocumentUnreadableError(_no_text(document))
