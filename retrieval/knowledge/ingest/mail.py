@@ -10,10 +10,11 @@ import email
 import email.policy
 import mimetypes
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.message import EmailMessage, MIMEPart
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import cast
 
 import compressed_rtf
@@ -29,7 +30,7 @@ from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument
 from retrieval.knowledge.ingest.markup.html import read_html
-from retrieval.knowledge.ingest.markup.trees import tree_of
+from retrieval.knowledge.ingest.markup.trees import embed_styles, tree_of
 from retrieval.knowledge.ingest.sniff import FileKind, damaged, kind_by_name
 from retrieval.knowledge.ingest.text import declared_encoding, plain_blocks, readable_text
 from retrieval.knowledge.ingest.word_processing.rtf import parse_rtf
@@ -39,6 +40,8 @@ MAX_DEPTH = 3  # of e-mails in e-mails
 MAX_ATTACHMENTS = 50  # of one e-mail that are read
 MAX_PARTS = 2000
 BODIES = ("text/html", "text/plain")
+CSS = "text/css"
+NO_SHEETS: Mapping[str, MIMEPart] = MappingProxyType({})
 EMBEDDED = f"__substg1.0_{outlook.PID_ATTACH_DATA_BINARY:04X}000D"  # the storage of an e-mail attached to another
 EMBEDDED_HEAD_BYTES = 24  # of its properties
 UNTITLED = worded("Attachment")
@@ -82,7 +85,8 @@ class MailReader:
     def parse_mhtml(self, data: bytes) -> ParsedDocument:
         message = email.message_from_bytes(data, policy=email.policy.default)
         page = next((part for part in message.walk() if part.get_content_type() == "text/html"), None)
-        blocks = [] if page is None else self._text(page)
+        sheets = {_field(part, "Content-Location"): part for part in message.walk() if part.get_content_type() == CSS}
+        blocks = [] if page is None else self._text(page, sheets)
         return ParsedDocument(blocks=tuple(blocks), title=_field(message, "Subject"), unread=tuple(self._told))
 
     def parse_msg(self, path: Path) -> ParsedDocument:
@@ -126,15 +130,17 @@ class MailReader:
                 yield part
         self._told.append(unread.attachments(len(waiting)))
 
-    def _text(self, part: MIMEPart) -> list[Block]:
-        payload = part.get_payload(decode=True)
-        data = payload if isinstance(payload, bytes) else b""
+    def _text(self, part: MIMEPart, sheets: Mapping[str, MIMEPart] = NO_SHEETS) -> list[Block]:
+        """sheets: the style sheets that were saved with it, by their addresses."""
+        data = _content(part)
         text = readable_text(data, declared=part.get_content_charset() or declared_encoding(data))
-        return self._html(text) if part.get_content_type() == "text/html" else list(plain_blocks(text))
+        return self._html(text, sheets) if part.get_content_type() == "text/html" else list(plain_blocks(text))
 
-    def _html(self, text: str) -> list[Block]:
+    def _html(self, text: str, sheets: Mapping[str, MIMEPart] = NO_SHEETS) -> list[Block]:
         try:
-            blocks, missing = read_html(tree_of(text))
+            root = tree_of(text)
+            embed_styles(root, lambda link: _content(sheets[link]) if link in sheets else None)
+            blocks, missing = read_html(root)
         except DocumentUnreadableError as error:
             self._told.append(error.message)
             return []
@@ -197,7 +203,12 @@ def _head(subject: str, fields: dict[str, str]) -> list[Block]:
     return [*blocks, Block(text="\n".join(lines))] if lines else blocks
 
 
-def _field(message: EmailMessage, name: str) -> str:
+def _content(part: MIMEPart) -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _field(message: MIMEPart, name: str) -> str:
     """On one line, decoded; "" where it is missing."""
     try:
         value = str(message[name] or "")
@@ -220,9 +231,8 @@ def _file(part: MIMEPart) -> _File:
         subject = _field(inner, "Subject") if isinstance(inner, EmailMessage) else ""
         data = inner.as_bytes() if isinstance(inner, EmailMessage) else b""
         return _File(f"{name.removesuffix('.eml') or subject or UNTITLED}.eml", data)
-    payload = part.get_payload(decode=True)
     is_shown = part.get_content_maintype() == "image" and "Content-ID" in part
-    return _File(_with_ending(name, part.get_content_type()), payload if isinstance(payload, bytes) else b"", is_shown)
+    return _File(_with_ending(name, part.get_content_type()), _content(part), is_shown)
 
 
 def _outlook_file(attachment: OutlookAttachment) -> _File:

@@ -9,14 +9,13 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from lxml import etree
-from lxml import html as lxml_html
 
 from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.knowledge.ingest.markup.html import read_html
-from retrieval.knowledge.ingest.markup.trees import tree_of
+from retrieval.knowledge.ingest.markup.trees import MAX_STYLE_BYTES, embed_styles, tree_of
 from retrieval.knowledge.ingest.sniff import damaged
 from retrieval.knowledge.ingest.text import readable_text
 from retrieval.knowledge.ingest.word_processing.word_styles import PARSER
@@ -24,7 +23,6 @@ from retrieval.knowledge.ingest.word_processing.word_styles import PARSER
 CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
 PAGES = ("application/xhtml+xml", "text/html", "image/svg+xml")
-MAX_STYLE_BYTES = 400_000
 LOCKED = worded("The book is protected against copying; it cannot be read.")
 
 
@@ -80,17 +78,14 @@ def _read_page(archive: zipfile.ZipFile, name: str, names: set[str]) -> tuple[li
         root = tree_of(readable_text(archive.read(name), markup=True))
     except DocumentUnreadableError:  # a page without anything
         return [], ()
-    for link in list(root.iter("link")):
-        _embed_style(archive, link, posixpath.dirname(name), names)
+    embed_styles(root, lambda link: _sheet(archive, link, posixpath.dirname(name), names))
     return read_html(root)
 
 
-def _embed_style(archive: zipfile.ZipFile, link: lxml_html.HtmlElement, folder: str, names: set[str]) -> None:
+def _sheet(archive: zipfile.ZipFile, link: str, folder: str, names: set[str]) -> bytes | None:
     """A book's style sheets are files of its own."""
-    sheet = posixpath.normpath(posixpath.join(folder, unquote(link.get("href") or "")))
-    if sheet in names and "stylesheet" in (link.get("rel") or "").lower():
-        with archive.open(sheet) as file:
-            style = etree.Element("style")
-            style.text = readable_text(file.read(MAX_STYLE_BYTES))
-        link.addprevious(style)
-        link.getparent().remove(link)
+    sheet = posixpath.normpath(posixpath.join(folder, unquote(link)))
+    if sheet not in names:
+        return None
+    with archive.open(sheet) as file:
+        return file.read(MAX_STYLE_BYTES)

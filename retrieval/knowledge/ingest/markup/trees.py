@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from lxml import etree
 from lxml import html as lxml_html
@@ -11,6 +12,7 @@ from ragsite.core.messages import worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest.text import readable_text
 
+MAX_STYLE_BYTES = 400_000
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
@@ -29,3 +31,16 @@ def tree_of(text: str) -> lxml_html.HtmlElement:
     if any("depth" in entry.message for entry in parser.error_log):
         raise DocumentUnreadableError(worded("This HTML file nests its elements too deeply to be read."))
     return root
+
+
+def embed_styles(root: lxml_html.HtmlElement, sheet_at: Callable[[str], bytes | None]) -> None:
+    """Puts the style sheets that lie beside a page into it. sheet_at: what lies where a link leads; None: nothing."""
+    for link in list(root.iter("link")):
+        if "stylesheet" not in (link.get("rel") or "").lower():
+            continue
+        data = sheet_at(link.get("href") or "")
+        if data is not None:
+            style = etree.Element("style", media=link.get("media") or "all")
+            style.text = readable_text(data[:MAX_STYLE_BYTES])
+            link.addprevious(style)
+            link.getparent().remove(link)

@@ -151,6 +151,15 @@ def test_a_page_saved_as_mhtml_is_read(tmp_path: Path) -> None:
     assert (document.title, texts(document)) == ("Opening hours", ["Hours", "Nine to five."])
 
 
+def test_what_the_style_sheets_of_a_saved_page_hide_is_left_out(tmp_path: Path) -> None:
+    page = EmailMessage()
+    head = '<link rel="stylesheet" href="cid:css-1@mhtml.example">'
+    page.set_content(f'{head}<p class="a">The gate closes at nine.</p><p class="b">Never.</p>', subtype="html")
+    page.add_related(b".b { display: none }", maintype="text", subtype="css")
+    page.get_payload()[1]["Content-Location"] = "cid:css-1@mhtml.example"
+    assert read(tmp_path, "a.mhtml", page.as_bytes()).text == "The gate closes at nine."
+
+
 def test_an_outlook_message_is_read(tmp_path: Path) -> None:
     data = msg_bytes(subject="Boat kéys", sender="Ada", body="Pier 6.", files={"rates.csv": b"Boat,Fee\nCanoe,11\n"})
     document = read(tmp_path, "a.msg", data)
