@@ -76,7 +76,7 @@ async def with_nearest(deps: Deps, question: Question, answer: Answer) -> Answer
 @step("generate")
 async def show_judged(deps: Deps, question: Question, answer: Answer, named: Sequence[ScoredChunk]) -> Answer:
     """The passages that the judge says to answer, as they stand, where the writing model would not put them into words.
-    answer: what it wrote, or its refusal."""
+    answer: what it wrote, or its refusal, which states nothing that could be checked."""
     chosen = {passage.chunk_id for passage in named}
     judged = [source for source in answer.sources if source.chunk.chunk_id in chosen][:NEAREST]
     shown = await show_passages(
@@ -84,6 +84,6 @@ async def show_judged(deps: Deps, question: Question, answer: Answer, named: Seq
     )
     if not answer.text:
         await deps.trace.choose_sources(answer.sources)
-    begun = replace(answer, decision="ANSWER", reason=Reason("judged_not_written"))
+    begun = replace(answer, decision="ANSWER", reason=Reason("judged_not_written"), grounding=(), unwritten=True)
     degrade("judged_not_written")
     return await with_passages(deps, begun, f"\n\n{phrase('judged', deps.language)}\n\n", shown)
