@@ -62,7 +62,7 @@ async function droppedFiles(transfer) {
  */
 export function refusal(file, accept, limits) {
   const suffix = file.name.includes(".") ? file.name.slice(file.name.lastIndexOf(".")).toLowerCase() : "";
-  if (!accept.includes(suffix)) return gettext("This kind of file cannot be read. Use {kinds}.", { kinds: accept.map((accepted) => accepted.slice(1)).join(", ") });
+  if (!accept.includes(suffix)) return gettext("This kind of file cannot be read. Use {kinds}.", { kinds: accept.map((accepted) => accepted.slice(1)).join(gettext(", ")) });
   if (file.size > limits.file_bytes) return gettext("Larger than {limit} MiB; split it.", { limit: Math.round(limits.file_bytes / 1048576) });
   if (file.size === 0) return gettext("The file is empty.");
   return null;

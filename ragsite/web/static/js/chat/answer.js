@@ -203,7 +203,7 @@ export class Answer {
       link.textContent = link.dataset.marker || "";
       link.setAttribute("role", "button");
       link.setAttribute("aria-label", source ? gettext("Source {number}: {title}", { number: link.dataset.marker, title: source.title }) : gettext("Source {number}", { number: link.dataset.marker }));
-      if (source) link.title = [source.title, pageOf(source)].filter(Boolean).join(", ");
+      if (source) link.title = [source.title, pageOf(source)].filter(Boolean).join(gettext(", "));
     }
   }
 
@@ -249,7 +249,7 @@ export class Answer {
     const unread = path.flatMap(({ detail }) => detail?.unread ?? []);
     if (unread.length) {
       append(this.after, [h("div", { class: "notice" }, icon("clock"), h("div", {},
-        h("p", {}, gettext("Not read in time, so not part of this answer: {names}.", { names: unread.join(", ") })),
+        h("p", {}, gettext("Not read in time, so not part of this answer: {names}.", { names: unread.join(gettext(", ")) })),
         h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again"))))]);
     }
     this.showPreferred(path);
@@ -279,7 +279,7 @@ export class Answer {
     const preferred = path.filter(({ name }) => name === "route").map(({ detail }) => detail?.preferred).filter(Boolean).at(-1) ?? {};
     const labels = /** @type {import("./filters.js").Field[]} */ (Object.keys(preferred)).flatMap((field) => preferred[field].map((value) => filterLabel(field, value)));
     if (!labels.length) return;
-    const chip = filterChip(gettext("Preferred: {filters}", { filters: labels.join(", ") }), gettext("Search without this preference"), () => this.on.regenerate(this, { options: { route: false } }));
+    const chip = filterChip(gettext("Preferred: {filters}", { filters: labels.join(gettext(", ")) }), gettext("Search without this preference"), () => this.on.regenerate(this, { options: { route: false } }));
     append(this.after, [h("ul", { class: "filter-chips preferred-chips" }, chip)]);
   }
 

@@ -118,7 +118,7 @@ const pairs = (value) => Object.entries(value).filter(([, item]) => item !== nul
 function usageLine(usage) {
   const parts = [
     usage.llm_calls !== undefined ? ngettext("{count} model call", "{count} model calls", usage.llm_calls) : null,
-    usage.llm_rounds ? ngettext("{count} round before the first word", "{count} rounds before the first word", usage.llm_rounds) : null,
+    usage.llm_rounds ? ngettext("{count} in a row before the first word", "{count} in a row before the first word", usage.llm_rounds) : null,
     usage.first_token_ms ? gettext("first word after {time}", { time: seconds(usage.first_token_ms) }) : null,
     usage.prompt_tokens ? ngettext("{count} token", "{count} tokens", usage.prompt_tokens + (usage.completion_tokens || 0)) : null,
     usage.total_ms ? gettext("{time} in total", { time: seconds(usage.total_ms) }) : null,
@@ -139,5 +139,5 @@ function taskCard({ id, type, input, depends_on: after = [], state, note, durati
     h("span", { class: "plan-type" }, labelOf("tasks", type)),
     h("span", { class: "plan-state" }, [labelOf("task_states", state), state === "waiting" ? null : seconds(duration)].filter(Boolean).join(" · ")),
     input ? h("span", { class: "plan-input" }, input) : null,
-    h("span", { class: "plan-note" }, [id, after.length ? gettext("after {tasks}", { tasks: after.join(", ") }) : null, note].filter(Boolean).join(" · ")));
+    h("span", { class: "plan-note" }, [id, after.length ? gettext("after {tasks}", { tasks: after.join(gettext(", ")) }) : null, note].filter(Boolean).join(" · ")));
 }

@@ -30,7 +30,7 @@ function show({ model, passages, estimated_s, collections }) {
   button.hidden = !collections.length;
   button.disabled = running.length === collections.length;
   const cost = [ngettext("{count} passage", "{count} passages", passages), estimated_s !== null && gettext("about {time} in all", { time: seconds(estimated_s * 1000) })];
-  byId("embedding-cost").textContent = isDone ? gettext("Everything is embedded by {model}.", { model }) : cost.filter(Boolean).join(", ");
+  byId("embedding-cost").textContent = isDone ? gettext("Everything is embedded by {model}.", { model }) : cost.filter(Boolean).join(gettext(", "));
   if (running.length) timer = setTimeout(lookAtEmbedding, LOOK_AGAIN_MS);
 }
 

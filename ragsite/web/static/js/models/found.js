@@ -27,6 +27,6 @@ function row(model, ignoresFormat) {
   const abilities = [model.can_chat && gettext("answers"), model.can_embed && gettext("finding by meaning"), model.can_think && gettext("thinks first")].filter(Boolean);
   return h("tr", {},
     h("td", {}, model.name),
-    h("td", {}, abilities.join(", ") || gettext("neither"), ignoresFormat ? h("p", { class: "muted" }, gettext("Does not keep to a form: grading and checking by it are less certain.")) : null),
+    h("td", {}, abilities.join(gettext(", ")) || gettext("neither"), ignoresFormat ? h("p", { class: "muted" }, gettext("Does not keep to a form: grading and checking by it are less certain.")) : null),
     h("td", {}, model.context_length ? ngettext("{count} token", "{count} tokens", model.context_length) : gettext("not told")));
 }

@@ -94,7 +94,7 @@ function showSource(evidence) {
 // ------------------------------------------------------------------------------------------- ratings, prompts, history
 replace(byId("ratings"), reviewed.ratings.length ? reviewed.ratings.map((rating) => h("li", {},
   h("strong", {}, verdictOf(rating)), rating.source === null ? "" : ` ${gettext("for source {number}", { number: rating.source })}`,
-  rating.tags.length ? ` · ${rating.tags.map((tag) => labelOf("tags", tag)).join(", ")}` : "",
+  rating.tags.length ? ` · ${rating.tags.map((tag) => labelOf("tags", tag)).join(gettext(", "))}` : "",
   rating.user ? h("span", { class: "muted" }, ` · ${rating.user}`) : null,
   rating.comment ? h("p", { dir: "auto" }, rating.comment) : null)) : h("li", { class: "muted" }, gettext("Nobody has rated it.")));
 replace(byId("filled"), reviewed.filled_prompts.map(({ step, name, text }) => h("details", { class: "review-prompt" },
@@ -108,7 +108,7 @@ const KINDS = { state: gettext("State"), assignee: gettext("Assigned"), note: ge
 
 /** @param {unknown} value */
 function told(value) {
-  if (Array.isArray(value)) return value.join(", ") || "–";
+  if (Array.isArray(value)) return value.join(gettext(", ")) || "–";
   return Object.hasOwn(STATES, String(value)) ? STATES[/** @type {import("./marking.js").State} */ (value)] : String(value || "–");
 }
 
