@@ -144,12 +144,16 @@ def bound_by_choice(question: Question) -> Question:
         return question
     reply = fold(question.text)
     clarification = opened.clarification
-    options = zip(clarification.options, clarification.documents, strict=False)
-    chosen = tuple(sorted({document for option, document in options if fold(option) == reply}))
+    chosen: set[str] = set()
+    for option, document in zip(clarification.options, clarification.documents, strict=False):
+        if fold(option) == reply:
+            chosen.add(document)
     if not chosen:
         return question
     about = opened.question.strip()
-    return replace(question, text=about, condensed=about, filters=replace(question.filters, documents=chosen))
+    return replace(
+        question, text=about, condensed=about, filters=replace(question.filters, documents=tuple(sorted(chosen)))
+    )
 
 
 def language_of(question: Question) -> Language:

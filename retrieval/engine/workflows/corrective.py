@@ -120,19 +120,26 @@ async def _with_found(deps: Deps, state: State, candidates: Sequence[ScoredChunk
     refused = state.get("refused", frozenset())
     question = state["question"]
     fresh = await dedupe(deps, candidates, known=before)
-    before = tuple(hit for hit in before if hit.chunk_id not in {one.chunk_id for one in fresh})
+    fresh_ids = {hit.chunk_id for hit in fresh}
+    before = tuple(hit for hit in before if hit.chunk_id not in fresh_ids)
     if state.get("offline"):
         hits = (*before, *fresh)
     else:
         places = {hit.chunk_id: place for place, hit in enumerate(candidates)}
-        hits = (*fresh, *before)
-        hits = tuple(sorted(hits, key=lambda hit: (hit.chunk_id in refused, places.get(hit.chunk_id, len(places)))))
+
+        def place(hit: ScoredChunk) -> tuple[bool, int]:
+            return hit.chunk_id in refused, places.get(hit.chunk_id, len(places))
+
+        hits = tuple(sorted((*fresh, *before), key=place))
     ranked = await rerank(deps, question, hits)
     if refused:  # however well it scores, it leaves its place to what nobody has judged
         ranked = tuple(sorted(ranked, key=lambda hit: hit.chunk_id in refused))[:SECOND_LOOK]
     settings = deps.settings.corrective
-    most = settings.context_passages if "assessment" in state or question.options.judge else settings.first_passages
-    return {"hits": hits, "ranked": ranked, "passages": tuple(await select_passages(deps, question, ranked, most=most))}
+    most = settings.first_passages
+    if "assessment" in state or question.options.judge:
+        most = settings.context_passages
+    passages = await select_passages(deps, question, ranked, most=most)
+    return {"hits": hits, "ranked": ranked, "passages": tuple(passages)}
 
 
 # ------------------------------------------------------------------------------------------------ write
@@ -239,7 +246,12 @@ async def judge(state: State, runtime: Runtime[Deps]) -> State:
     refused = state.get("refused", frozenset())
     passages = state["passages"]
     if refused and all(passage.chunk_id in refused for passage in passages):
-        return {"assessment": Assessment(verdict="NO_ANSWER", candidates=passages, reason=Reason("nothing_new"))}
+        refusal = Assessment(
+            verdict="NO_ANSWER",
+            candidates=passages,
+            reason=Reason("nothing_new"),
+        )
+        return {"assessment": refusal}
     if _by_criteria(deps, question):
         before = state.get("web_queries", ())
         assessment, web_queries = await judge_and_correct(deps, question, passages, tried=before)
@@ -248,7 +260,9 @@ async def judge(state: State, runtime: Runtime[Deps]) -> State:
         assessment = await judge_passages(deps, question, passages)
         web_queries = ()
     update: State = {"assessment": assessment, "passages": passages, "web_queries": web_queries}
-    return {**update, "refused": _refused({**state, **update}) if assessment.refused else refused}
+    if assessment.refused:
+        refused = _refused({**state, **update})
+    return {**update, "refused": refused}
 
 
 def _by_criteria(deps: Deps, question: Question) -> bool:
@@ -296,13 +310,16 @@ def next_stage(deps: Deps, state: State) -> Stage | None:
 
 # ------------------------------------------------------------------------------------------------ other answers
 async def clarify(state: State, runtime: Runtime[Deps]) -> State:
-    return _finished(state, await ask_back(runtime.context, state["assessment"].named, asks=state["assessment"].asks))
+    assessment = state["assessment"]
+    answer = await ask_back(runtime.context, assessment.named, asks=assessment.asks)
+    return _finished(state, answer)
 
 
 async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
     candidates = state.get("nearest") or state.get("passages")
     reason = state["assessment"].reason if "assessment" in state else None
-    return _finished(state, await refuse(runtime.context, state["question"], candidates, reason=reason))
+    answer = await refuse(runtime.context, state["question"], candidates, reason=reason)
+    return _finished(state, answer)
 
 
 # ------------------------------------------------------------------------------------------------ the graph

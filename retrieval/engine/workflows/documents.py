@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import CompressDetails, GenerateDetails, RouteDetails
@@ -153,7 +154,7 @@ async def _say_in_part(deps: Deps, answer: Answer, documents: Sequence[WholeDocu
 
 
 def _excerpts(documents: Sequence[WholeDocument]) -> list[Excerpt]:
-    return [excerpt for document in documents for excerpt in document.excerpts]
+    return list(chain.from_iterable(document.excerpts for document in documents))
 
 
 def _that_fit(text: str, tokens: int) -> str:

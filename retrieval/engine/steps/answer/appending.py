@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from retrieval.engine.deps import Deps
@@ -9,12 +10,12 @@ from retrieval.engine.steps.answer.quote import Shown
 from retrieval.engine.steps.answer.sources import marked_cited
 from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.text.phrases import in_script
-from retrieval.engine.values import Answer
+from retrieval.engine.values import Answer, GroundedSentence
 
 
 def behind(text: str, answer: Answer) -> Answer:
     """The answer of somebody who has read this text before it."""
-    moved = tuple(replace(one, start=one.start + len(text), end=one.end + len(text)) for one in answer.grounding)
+    moved = _moved(answer.grounding, len(text))
     return replace(answer, text=text + answer.text, grounding=moved)
 
 
@@ -24,17 +25,26 @@ async def with_more(deps: Deps, answer: Answer, text: str) -> Answer:
     if text:
         await deps.trace.emit_chunk(text)
     text = answer.text + text
-    return replace(answer, text=text, sources=marked_cited(answer.sources, brackets_of(answer.sources).cited(text)))
+    cited = brackets_of(answer.sources).cited(text)
+    return replace(answer, text=text, sources=marked_cited(answer.sources, cited))
 
 
 async def with_passages(deps: Deps, answer: Answer, lead: str, shown: Shown) -> Answer:
     """The answer with passages behind it, which it cites."""
     lead = lead if answer.text else lead.lstrip()
-    before = len(answer.text) + len(lead)
-    moved = (replace(one, start=one.start + before, end=one.end + before) for one in shown.grounding)
-    told = await with_more(deps, answer, lead + shown.text)
+    moved = _moved(shown.grounding, len(answer.text) + len(lead))
+    cited = brackets_of(answer.sources).cited(answer.text) | shown.markers
+    longer = await with_more(deps, answer, lead + shown.text)
     return replace(
-        told,
-        sources=marked_cited(answer.sources, brackets_of(answer.sources).cited(answer.text) | shown.markers),
+        longer,
+        sources=marked_cited(answer.sources, cited),
         grounding=(*answer.grounding, *moved),
     )
+
+
+def _moved(grounding: Sequence[GroundedSentence], by: int) -> tuple[GroundedSentence, ...]:
+    """The sentences behind so many characters more."""
+    moved: list[GroundedSentence] = []
+    for sentence in grounding:
+        moved.append(replace(sentence, start=sentence.start + by, end=sentence.end + by))
+    return tuple(moved)

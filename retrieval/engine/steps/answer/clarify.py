@@ -35,7 +35,11 @@ def from_documents(readings: Sequence[ScoredChunk], language: Language, *, asks:
     years = [f"{chunk.title} ({chunk.policy_year})" for chunk in chunks]
     sections = [f"{chunk.title}: {chunk.heading}" for chunk in chunks]
     files = [chunk.file_name or chunk.document_id for chunk in chunks]
-    options = next((named for named in (titles, years, sections) if len(set(named)) == len(named)), files)
+    options = files
+    for names in (titles, years, sections):
+        if len(set(names)) == len(names):  # they tell the documents apart
+            options = names
+            break
     documents = tuple(chunk.document_id for chunk in chunks)
     question = in_script(asks, language) or phrase("clarify", language)
     return Clarification(question=question, options=tuple(options), documents=documents)

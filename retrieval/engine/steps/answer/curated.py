@@ -11,13 +11,15 @@ from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import GenerateDetails, RouteDetails
 from retrieval.engine.reasons import Reason, reason_of
 from retrieval.engine.steps.answer.appending import with_more
+from retrieval.engine.steps.answer.sources import as_sources, marked_cited
 from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.steps.grounding.verify import check_by_words
 from retrieval.engine.text.markers import cited_markers
 from retrieval.engine.trace import degrade, note
-from retrieval.engine.values import Answer, CuratedAnswer, GroundedSentence, Question, Scores, Source
+from retrieval.engine.values import Answer, CuratedAnswer, GroundedSentence, Question, ScoredChunk
 
 CHECKED_SCORE = 0.45  # from which the words of a checked answer's sentence are taken to stand in its passage
+CHECKED_BY_PERSON = worded("checked by a person")
 CHECKED_TIMEOUT_S = 1.0  # for a look into memory, and one into the database where something fits
 
 
@@ -43,10 +45,8 @@ async def _give(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
     cited = cited_markers(found.text)
     async with deps.trace.step("route"):
         note("checked_answer_fits", RouteDetails(curated=checked.as_dict(), question=found.question))
-    sources = tuple(
-        Source(marker=marker, chunk=chunk, scores=Scores(), cited=marker in cited)
-        for marker, chunk in enumerate(found.passages, start=1)
-    )
+    passages = [ScoredChunk(chunk=chunk) for chunk in found.passages]
+    sources = marked_cited(as_sources(passages), cited)
     async with deps.trace.step("generate"):
         details = GenerateDetails(
             by=checked.by,
@@ -66,5 +66,9 @@ async def _give(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
 def _evidence(answer: Answer, question: str) -> tuple[GroundedSentence, ...]:
     """Where its sentences rest. None of them is doubted for its words: people have judged it."""
     checked = check_by_words(answer, claims_of(answer.text), question, supported_score=CHECKED_SCORE)
-    by_people = worded("checked by a person")
-    return tuple(one if one.supported else replace(one, supported=None, reason=by_people) for one in checked)
+    evidence: list[GroundedSentence] = []
+    for sentence in checked:
+        if not sentence.supported:
+            sentence = replace(sentence, supported=None, reason=CHECKED_BY_PERSON)
+        evidence.append(sentence)
+    return tuple(evidence)

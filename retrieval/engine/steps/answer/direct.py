@@ -94,10 +94,10 @@ async def give_help(deps: Deps, question: Question, *, why: Reason) -> Answer | 
     request = SearchRequest(
         queries=(Query(question.standalone),), scope=question.scope, filters=question.filters, top_k=NEAREST
     )
-    found = (await search_documents(deps, request)).candidates
-    if not found:
+    result = await search_documents(deps, request)
+    if not result.candidates:
         return None
-    return await _with_nearest(deps, question, as_sources(found), why=why)
+    return await _with_nearest(deps, question, as_sources(result.candidates), why=why)
 
 
 async def _help_alone(deps: Deps, question: Question) -> Answer:
@@ -140,7 +140,9 @@ async def _are_near(deps: Deps, question: Question, sources: Sequence[Source]) -
 def help_text(deps: Deps, question: Question) -> str:
     """What is searched, and three things to try."""
     searched = [ref.name for ref in question.scope.collections if ref.documents and not ref.attached]
-    names = ", ".join(map(one_line, searched[:NAMES_SHOWN])) + (" …" if len(searched) > NAMES_SHOWN else "")
+    names = ", ".join(map(one_line, searched[:NAMES_SHOWN]))
+    if len(searched) > NAMES_SHOWN:
+        names += " …"
     return phrase("help", deps.language, count=question.scope.documents, names=names or "-")
 
 

@@ -48,15 +48,26 @@ def compress_passages(question: str, passages: Sequence[ScoredChunk], *, tokens:
     """Statements far below the best one of all are left out, with "…" in their place; headings and heads of tables
     stay, and what stands beside a statement that stays. Then as many passages as fit into `tokens`."""
     weights = term_weights(question, [terms_of(passage.chunk.text) for passage in passages])
-    found = [headed_statements_of(passage.chunk.text) for passage in passages]
-    shares = [[held_share(weights, terms_of(statement.text)) for statement in own] for own in found]
-    least = THRESHOLD * max((share for own in shares for share in own), default=0.0)
+    shares_of: list[list[float]] = []  # of the question's weight, in each statement of each passage
+    best = 0.0
+    for passage in passages:
+        statements = headed_statements_of(passage.chunk.text)
+        shares = [held_share(weights, terms_of(statement.text)) for statement in statements]
+        shares_of.append(shares)
+        best = max([best, *shares])
+    least = THRESHOLD * best
     compressed = []
-    for passage, statements, own in zip(passages, found, shares, strict=True):
-        text = passage.chunk.text
-        for at, statement in reversed(list(enumerate(statements))):
-            if max(own[max(0, at - 1) : at + 2]) < least and statement.kind != "code":
-                text = f"{text[: statement.start]}…{text[statement.end :]}"
-        chunk = replace(passage.chunk, text=_GAPS.sub("…", text))
-        compressed.append(replace(passage, chunk=chunk))
+    for passage, shares in zip(passages, shares_of, strict=True):
+        text = _without_weak_statements(passage.chunk.text, shares, least=least)
+        compressed.append(replace(passage, chunk=replace(passage.chunk, text=text)))
     return fit(compressed, tokens=tokens)
+
+
+def _without_weak_statements(text: str, shares: Sequence[float], *, least: float) -> str:
+    """shares: of each statement of the text. A statement stays beside one that reaches `least`."""
+    statements = list(enumerate(headed_statements_of(text)))
+    for at, statement in reversed(statements):
+        nearby = shares[max(0, at - 1) : at + 2]
+        if max(nearby) < least and statement.kind != "code":
+            text = f"{text[: statement.start]}…{text[statement.end :]}"
+    return _GAPS.sub("…", text)

@@ -65,6 +65,15 @@ def is_like(chunk: StoredChunk, other: StoredChunk) -> bool:
     return _fingerprint(chunk.text) == _fingerprint(other.text)
 
 
+def _grown(passage: StoredChunk, neighbours: Sequence[tuple[int, StoredChunk]]) -> tuple[StoredChunk, int] | None:
+    """The passage with the first of the neighbours that fits, and the rank of that one."""
+    for rank, neighbour in neighbours:
+        joined = join(passage, neighbour, MERGE_TOKENS)
+        if joined:
+            return joined, rank
+    return None
+
+
 def _merge_neighbours(ranked: Sequence[ScoredChunk]) -> tuple[tuple[ScoredChunk, ...], dict[str, list[str]]]:
     """Each passage in the place of its best chunk. From the best down, each takes up its neighbours that are candidates
     too, the better one first, while the passage stays within MERGE_TOKENS."""
@@ -77,17 +86,15 @@ def _merge_neighbours(ranked: Sequence[ScoredChunk]) -> tuple[tuple[ScoredChunk,
             continue
         free.discard(rank)
         passage = candidate.chunk
-        grows = True
-        while grows:
-            grows = False
-            (first, last) = passage.places
-            sides = [rank_at.get((passage.document_id, seq)) for seq in (first - 1, last + 1)]
-            for side in sorted(side for side in sides if side in free and side is not None):
-                if joined := join(passage, ranked[side].chunk, MERGE_TOKENS):
-                    passage = joined
-                    grows = True
-                    free.discard(side)
-                    merged.setdefault(candidate.chunk_id, []).append(ranked[side].chunk_id)
-                    break
+        while True:
+            first, last = passage.places
+            beside = [rank_at.get((passage.document_id, seq)) for seq in (first - 1, last + 1)]
+            sides = sorted(side for side in beside if side is not None and side in free)
+            grown = _grown(passage, [(side, ranked[side].chunk) for side in sides])
+            if grown is None:
+                break
+            passage, joined_rank = grown
+            free.discard(joined_rank)
+            merged.setdefault(candidate.chunk_id, []).append(ranked[joined_rank].chunk_id)
         passages.append(replace(candidate, chunk=passage))
     return tuple(passages), merged

@@ -27,12 +27,12 @@ from retrieval.engine.steps.documents.parts import (
     parts_of,
     quoted_passages,
     read_parts,
-    sources_of,
 )
 from retrieval.engine.steps.grounding.alignment import align
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note
+from retrieval.engine.values import Scores, Source
 
 NOTES_OF_PART = 6  # at most
 POINT_CHARS = 200  # of a note
@@ -64,8 +64,11 @@ async def take_notes(
         schema = shaped(DocumentNotes, notes={"minItems": min(len(part), most), "maxItems": most})
         passages = quoted_passages(part, range(1, len(part) + 1), deps.language)
         reply = await deps.complete("document_notes", schema, passages=passages, question=one_line(question))
-        points = [(one.passage, " ".join(one.point.split())) for one in reply.notes]
-        points = [(passage, point) for passage, point in points if len(point) < POINT_CHARS - CUT_MARGIN]
+        points: list[tuple[int, str]] = []
+        for made in reply.notes:
+            point = " ".join(made.point.split())
+            if len(point) < POINT_CHARS - CUT_MARGIN:  # a longer one was cut
+                points.append((made.passage, point))
         if selection := await asyncio.to_thread(_borne_out, points, part, question):
             return selection
         raise ModelOutputError(worded("its notes were not supported by what it read"))
@@ -73,7 +76,7 @@ async def take_notes(
     readings = await read_parts(deps, parts, read)
     notes: list[Excerpt] = []
     for part, made in readings.parts:
-        notes += made or [first for one in part for first in one.statements[:1]][:most]
+        notes += made or _first_statements(part)[:most]
     note("notes_taken", CompressDetails(notes=len(notes), read=readings.read, calls=len(readings.parts)))
     every = 1
     while not fit_one_prompt(notes[::every], room) and every < len(notes):
@@ -81,15 +84,23 @@ async def take_notes(
     return notes[::every], readings
 
 
+def _first_statements(part: Sequence[Excerpt]) -> list[Excerpt]:
+    """The first sentence of each excerpt."""
+    first: list[Excerpt] = []
+    for excerpt in part:
+        first += excerpt.statements[:1]
+    return first
+
+
 def _borne_out(points: Sequence[tuple[int, str]], part: Sequence[Excerpt], question: str) -> list[Excerpt]:
     """The notes that a passage of the part says, in the passages' order."""
-    sources = [
-        replace(source, marker=number)
-        for number, one in enumerate(part, start=1)
-        for source in sources_of([replace(one, chunk=replace(one.chunk, heading=one.heading, text=one.text))])
-    ]
+    sources: list[Source] = []
+    for number, excerpt in enumerate(part, start=1):
+        chunk = replace(excerpt.chunk, heading=excerpt.heading, text=excerpt.text)
+        sources.append(Source(marker=number, chunk=chunk, scores=Scores()))
     selection: dict[str, int] = {}
     for passage, point in points:
         if markers := align(point, sources, question=question, hints=(passage,)):
             selection.setdefault(point, passage if passage in markers else markers[0])
-    return [replace(part[at - 1], text=point) for point, at in sorted(selection.items(), key=lambda pair: pair[1])]
+    in_order = sorted(selection.items(), key=lambda item: item[1])
+    return [replace(part[number - 1], text=point) for point, number in in_order]

@@ -49,7 +49,8 @@ async def find_rows(
         passages = quoted_passages(part, range(1, len(part) + 1), deps.language)
         reply = await deps.complete("document_rows", DocumentRows, passages=passages, question=one_line(question))
         statements = [excerpt.statements for excerpt in part]
-        return [row for named in reply.rows if (row := _as_written(named, statements))]
+        rows = (_as_written(named, statements) for named in reply.rows)
+        return [row for row in rows if row]
 
     readings = await read_parts(deps, parts_of(excerpts, room), read)
     rows = list(dict.fromkeys(row for _, some in readings.parts for row in some or ()))
@@ -65,16 +66,25 @@ def _as_written(named: DocumentRow, statements: Sequence[Sequence[Excerpt]]) -> 
     if not label or (named.kind == "amount" and not any(map(str.isnumeric, named.words))):
         return None
     at = named.passage - 1
-    holding = (one for part in (*statements[at : at + 1], *statements) for one in part if label in label_of(one.text))
-    statement = next(holding, None)
-    return Row(named.kind, one_line(named.words), statement) if statement else None
+    for part in (*statements[at : at + 1], *statements):  # its own passage first
+        for statement in part:
+            if label in label_of(statement.text):
+                return Row(named.kind, one_line(named.words), statement)
+    return None
 
 
 async def _checked(deps: Deps, rows: Sequence[Row], question: str) -> list[Row]:
     """Those that the model, shown the list, says to be what their kind says; all of them where it can't be asked."""
-    listed = "\n".join(
-        f"{number}. {row.kind}: {row.words} — {one_line(row.statement.text)}"
-        for number, row in enumerate(rows, start=1)
+    lines: list[str] = []
+    for number, row in enumerate(rows, start=1):
+        lines.append(f"{number}. {row.kind}: {row.words} — {one_line(row.statement.text)}")
+    call = deps.complete(
+        "document_check",
+        CheckedRows,
+        rows="\n".join(lines),
+        question=one_line(question),
     )
-    reply = await try_call(deps, deps.complete("document_check", CheckedRows, rows=listed, question=one_line(question)))
-    return [row for number, row in enumerate(rows, start=1) if reply is None or number in reply.right]
+    reply = await try_call(deps, call)
+    if reply is None:
+        return list(rows)
+    return [row for number, row in enumerate(rows, start=1) if number in reply.right]

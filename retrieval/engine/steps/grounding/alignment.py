@@ -7,17 +7,19 @@ another one is not cited for them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import Models, Vectors
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.reasons import Reason, reason_of
-from retrieval.engine.steps.grounding.overlap import is_comparable, overlap, passage_terms, statement_weights
+from retrieval.engine.steps.grounding.overlap import Overlap, is_comparable, overlap, passage_terms, statement_weights
 from retrieval.engine.text.analysis import held_share, query_terms
 from retrieval.engine.values import Source
 
+NEAR_SHARE = 0.7  # of a passage's score: its best two neighbouring sentences
+WHOLE_SHARE = 0.3  # the whole of it
 HINT = 0.06  # what the model's own marker adds to a passage's score
 CONTEXT = 0.15  # what the question's words in the nearest sentence add at most
 RANK = 0.002  # what each place further down the ranking takes away: it tells equal passages apart
@@ -63,27 +65,36 @@ def _by_words(statement: str, sources: Sequence[Source], *, question: str, hints
     found = {marker: overlap(weights, chunk) for marker, chunk in chunks.items()}
     context = dict.fromkeys(query_terms(question), 1.0)
     scores: dict[int, float] = {}
-    for rank, source in enumerate(sorted(sources, key=lambda source: -(source.scores.final or 0.0))):
-        one = found[source.marker]
-        scores[source.marker] = (
-            0.7 * one.near
-            + 0.3 * one.whole
-            + CONTEXT * held_share(context, one.place.terms)
-            + HINT * (source.marker in hinted)
-            - RANK * rank
-        )
+    ranked = sorted(sources, key=lambda source: -(source.scores.final or 0.0))
+    for rank, source in enumerate(ranked):
+        score = _score(found[source.marker], context=context, rank=rank)
+        if source.marker in hinted:
+            score += HINT
+        scores[source.marker] = score
     best, *others = sorted(scores, key=lambda marker: -scores[marker])
     if found[best].near < NEAR:
         return Cited()
     cited = [best]
     held = passage_terms(chunks[best])
     for marker in others:
-        gain = held_share(weights, held | found[marker].place.terms) - held_share(weights, held)
-        is_alike = marker in hinted and scores[marker] >= scores[best] - ALIKE
-        if len(cited) < MOST and (is_alike or gain >= (JOIN / 2 if marker in hinted else JOIN)):
+        if len(cited) == MOST:
+            break
+        is_hinted = marker in hinted
+        is_alike = is_hinted and scores[marker] >= scores[best] - ALIKE
+        with_this = held_share(weights, held | found[marker].place.terms)
+        gain = with_this - held_share(weights, held)
+        needed = JOIN / 2 if is_hinted else JOIN
+        if is_alike or gain >= needed:
             cited.append(marker)
             held |= passage_terms(chunks[marker])
     return Cited(tuple(sorted(cited)), best, found[best].near)
+
+
+def _score(found: Overlap, *, context: Mapping[str, float], rank: int) -> float:
+    """context: the question's words. rank: of the passage, from 0."""
+    by_sentence = NEAR_SHARE * found.near + WHOLE_SHARE * found.whole
+    by_question = CONTEXT * held_share(context, found.place.terms)
+    return by_sentence + by_question - RANK * rank
 
 
 def _believed(statement: str, sources: Sequence[Source], hints: Collection[int]) -> tuple[int, ...]:
@@ -160,8 +171,10 @@ class Aligner:
             return ()
         if not await self._is_meant(models, sentence, self._sources[nearest].marker):
             return ()
-        return [
-            source.marker
-            for at, (source, cosine) in enumerate(zip(self._sources, cosines, strict=True))
-            if at == nearest or (source.marker in hints and cosine >= cosines[nearest] - COSINE_ALIKE)
-        ][:MOST]
+        least = cosines[nearest] - COSINE_ALIKE
+        cited: list[int] = []
+        for at, source in enumerate(self._sources):
+            is_alike = source.marker in hints and cosines[at] >= least
+            if at == nearest or is_alike:
+                cited.append(source.marker)
+        return cited[:MOST]

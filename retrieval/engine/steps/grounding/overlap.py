@@ -53,14 +53,16 @@ def overlap(weights: Mapping[str, float], passage: StoredChunk) -> Overlap:
     """`weights`: see `statement_weights`. What stands beside the text counts for every sentence."""
     beside = terms_beside(passage)
     sentences = sentences_of(passage.text)
-    pairs = [
-        Place(one.start, other.end, one.terms | other.terms)
-        for one, other in zip(sentences, (*sentences[1:], sentences[-1]), strict=True)
-    ]
-    alone, paired = ([held_share(weights, place.terms | beside) for place in places] for places in (sentences, pairs))
+    followers = (*sentences[1:], sentences[-1])
+    pairs: list[Place] = []
+    for sentence, follower in zip(sentences, followers, strict=True):
+        pairs.append(Place(sentence.start, follower.end, sentence.terms | follower.terms))
+    alone = [held_share(weights, sentence.terms | beside) for sentence in sentences]
+    paired = [held_share(weights, pair.terms | beside) for pair in pairs]
     best = max(range(len(sentences)), key=lambda at: (round(alone[at], 6), -at))
-    pair = max(range(max(0, best - 1), best + 1), key=lambda at: paired[at])
-    place = pairs[pair] if paired[pair] - alone[best] >= NEIGHBOUR_GAIN else sentences[best]
+    with_neighbour = max(range(max(0, best - 1), best + 1), key=lambda at: paired[at])
+    gain = paired[with_neighbour] - alone[best]
+    place = pairs[with_neighbour] if gain >= NEIGHBOUR_GAIN else sentences[best]
     return Overlap(max(paired), held_share(weights, passage_terms(passage)), place)
 
 
@@ -71,15 +73,20 @@ def statement_weights(
     as one that one holds); its numbers have `number_share` of the whole."""
     held = [passage_terms(passage) for passage in passages]
     old_terms = frozenset(query_terms(question))
-    weights = {
-        term: rarity(max(1, sum(term in terms for terms in held)), len(held))
-        * (QUESTION_SHARE if term in old_terms else 1.0)
-        for term in query_terms(statement)
-        if not term.isnumeric()  # they are looked up by their value
-    }
+    weights: dict[str, float] = {}
+    for term in query_terms(statement):
+        if term.isnumeric():  # numbers are looked up by their value
+            continue
+        holding = sum(term in terms for terms in held)
+        weights[term] = rarity(max(1, holding), len(held))
+        if term in old_terms:
+            weights[term] *= QUESTION_SHARE
     numbers = stated_numbers(statement)
-    each = number_share / (1 - number_share) * (sum(weights.values()) or 1.0) / (len(numbers) or 1)
-    return weights | {number_term(value): each for value in numbers}
+    of_words = sum(weights.values()) or 1.0
+    of_numbers = of_words * number_share / (1 - number_share)
+    for value in numbers:
+        weights[number_term(value)] = of_numbers / len(numbers)
+    return weights
 
 
 def passage_terms(passage: StoredChunk) -> frozenset[str]:
@@ -87,8 +94,17 @@ def passage_terms(passage: StoredChunk) -> frozenset[str]:
 
 
 def terms_beside(passage: StoredChunk) -> frozenset[str]:
-    facts = (passage.title, passage.heading, passage.department, passage.doc_type, passage.file_name, passage.published)
-    return _terms("\n".join((*facts, str(passage.policy_year or ""), str(passage.page or ""))))
+    facts = (
+        passage.title,
+        passage.heading,
+        passage.department,
+        passage.doc_type,
+        passage.file_name,
+        passage.published,
+        str(passage.policy_year or ""),
+        str(passage.page or ""),
+    )
+    return _terms("\n".join(facts))
 
 
 def is_comparable(statement: str, passages: Sequence[StoredChunk]) -> bool:

@@ -39,20 +39,25 @@ def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -
     numbers = stated_numbers(statement)
     if len(weights) < MIN_TERMS and not numbers:
         return Support(None, worded("it is too short to be looked up"))
-    found = [overlap(weights, passage) for passage in passages]
-    places = tuple((at, one.place) for at, one in enumerate(found) if one.near)
+    overlaps = [overlap(weights, passage) for passage in passages]
+    places = tuple((at, found.place) for at, found in enumerate(overlaps) if found.near)
     held = frozenset[str]().union(*map(passage_terms, passages))
-    score = 0.5 * max((one.near for one in found), default=0.0) + 0.5 * held_share(weights, held)
+    nearest = max((found.near for found in overlaps), default=0.0)
+    together = held_share(weights, held)
+    score = 0.5 * nearest + 0.5 * together
     if score < COMPARABLE and not is_comparable(statement, passages):
         return Support(None, worded("the passage is in another language"), places)
-    missing = {value: written for value, written in numbers.items() if number_term(value) not in held}
+    missing = {}
+    for value, written in numbers.items():
+        if number_term(value) not in held:
+            missing[value] = written
     if not missing:
         return Support(score, places=places)
     written_numbers = joined(", ", missing.values())
     question_numbers = known_numbers(question)
     if question_numbers.issuperset(missing):
         return Support(min(score, WEAK_CAP), worded("only the question says it: {told}", told=written_numbers), places)
-    near = max(found, key=lambda one: one.near)
+    near = max(overlaps, key=lambda found: found.near)
     given = {term for term in near.place.terms if term.startswith(NUMBER_SIGN)}
     others = given - {number_term(value) for value in numbers}
     is_one_right = bool(numbers.keys() - missing.keys() - question_numbers)

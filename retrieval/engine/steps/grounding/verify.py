@@ -65,8 +65,11 @@ def check_by_words(
     checked = []
     for claim in claims:
         cited = {marker: by_marker[marker] for marker in claim.markers if marker in by_marker}
-        found = support(claim.text, list((cited or by_marker).values()), question=question)
-        supported = None if found.score is None else bool(cited) and found.score >= supported_score
+        passages = list((cited or by_marker).values())
+        found = support(claim.text, passages, question=question)
+        supported = None
+        if found.score is not None:
+            supported = bool(cited) and found.score >= supported_score
         checked.append(
             GroundedSentence(
                 sentence=answer.text[claim.start : claim.end],

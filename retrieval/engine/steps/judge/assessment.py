@@ -51,6 +51,13 @@ def not_judged(deps: Deps, question: Question, passages: Sequence[ScoredChunk], 
     return assessed("not_judged" if passages else "nothing_found", "REFINE", passages)
 
 
+def first_of_each_document(passages: Sequence[ScoredChunk]) -> tuple[ScoredChunk, ...]:
+    by_document: dict[str, ScoredChunk] = {}
+    for passage in passages:
+        by_document.setdefault(passage.document_id, passage)
+    return tuple(by_document.values())
+
+
 def assessed(
     code: AssessmentCode,
     verdict: Verdict,

@@ -19,6 +19,7 @@ from retrieval.engine.steps.judge.assessment import (
     ClarifyingQuestion,
     JudgedAs,
     assessed,
+    first_of_each_document,
 )
 from retrieval.engine.steps.judge.scores import (
     TOP_SCORE,
@@ -111,10 +112,15 @@ async def scores_by_criteria(deps: Deps, question: Question, passages: Sequence[
         count=len(shown),
     )
     check_numbers([entry.passage for entry in reply.passages], len(shown))
-    check_score(*(number for entry in reply.passages for number in entry.criteria))
-    means = {entry.passage: fmean(entry.criteria) / TOP_SCORE for entry in reply.passages}
+    means: dict[int, float] = {}
+    for entry in reply.passages:
+        check_score(*entry.criteria)
+        means[entry.passage] = fmean(entry.criteria) / TOP_SCORE
     scored = [passages[number - 1] for number in means]
-    others = [passage for number, passage in enumerate(passages, start=1) if number not in means]
+    others: list[ScoredChunk] = []
+    for number, passage in enumerate(passages, start=1):
+        if number not in means:
+            others.append(passage)
     ranked = rank(scored, list(means.values()))
     return CriteriaScores(passages=(*ranked, *others), verdict=reply.verdict, asks=reply.clarifying_question)
 
@@ -125,8 +131,9 @@ async def judge_by_criteria(deps: Deps, question: Question, passages: Sequence[S
     scored = await scores_by_criteria(deps, question, passages)
     good = scored.good
     least = deps.settings.rerank.min_docs
-    scores = scores_by_chunk([passage for passage in scored.passages if passage.scores.rerank is not None])
-    readings = tuple({passage.document_id: passage for passage in reversed(good)}.values())[::-1]
+    with_score = [passage for passage in scored.passages if passage.scores.rerank is not None]
+    scores = scores_by_chunk(with_score)
+    readings = first_of_each_document(good)
     if scored.verdict == "ask_back" and len(readings) > 1:
         return assessed(
             "judged_unclear",

@@ -137,16 +137,17 @@ async def _grades_by_model(deps: Deps, text: str, documents: Sequence[ScoredChun
             return await try_call(deps, verdict_of(document), timeout_s=limit_s)
 
     verdicts = await asyncio.gather(*map(ask, documents))
-    return {
-        grade_key(document): DocumentGrade(
+    grades: dict[str, DocumentGrade] = {}
+    for document, verdict in zip(documents, verdicts, strict=True):
+        if verdict is None:
+            continue
+        grades[grade_key(document)] = DocumentGrade(
             relevant=verdict.is_relevant,
             confidence=verdict.confidence / TOP_SCORE,
             reason=_reason(verdict),
             by_model=True,
         )
-        for document, verdict in zip(documents, verdicts, strict=True)
-        if verdict is not None
-    }
+    return grades
 
 
 def _reason(verdict: DocumentVerdict) -> str:
@@ -157,11 +158,20 @@ def _reason(verdict: DocumentVerdict) -> str:
 
 def _in_order(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:
     """The confidence of a rejection does not tell how near a document comes, so those that failed stay as found."""
-    graded = [(document, grades[grade_key(document)]) for document in documents]
-    chosen = [(document, grade.score) for document, grade in graded if grade.relevant and grade.by_model]
-    others = [document for document, grade in graded if grade.relevant and not grade.by_model]
-    failed = [document for document, grade in graded if not grade.relevant]
-    return (*rank([document for document, _ in chosen], [score for _, score in chosen]), *others, *failed)
+    chosen: list[ScoredChunk] = []
+    scores: list[float] = []
+    others: list[ScoredChunk] = []
+    failed: list[ScoredChunk] = []
+    for document in documents:
+        grade = grades[grade_key(document)]
+        if not grade.relevant:
+            failed.append(document)
+        elif not grade.by_model:
+            others.append(document)
+        else:
+            chosen.append(document)
+            scores.append(grade.score)
+    return (*rank(chosen, scores), *others, *failed)
 
 
 def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]) -> GradedDocument:

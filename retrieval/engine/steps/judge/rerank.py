@@ -73,10 +73,10 @@ async def _rerank_by_cross_encoder(
 async def _rerank_by_model(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> tuple[ScoredChunk, ...]:
     """In one call, of as many snippets as fit its prompt."""
     settings = deps.settings.rerank
-    snippets = [
-        replace(passage, chunk=replace(passage.chunk, text=passage.chunk.text[: settings.snippet_length]))
-        for passage in passages[: settings.max_candidates]
-    ]
+    snippets: list[ScoredChunk] = []
+    for passage in passages[: settings.max_candidates]:
+        text = passage.chunk.text[: settings.snippet_length]
+        snippets.append(replace(passage, chunk=replace(passage.chunk, text=text)))
     shown = await quoted(deps, snippets)
     reply = await deps.complete(
         "rerank",
@@ -89,7 +89,8 @@ async def _rerank_by_model(deps: Deps, question: Question, passages: Sequence[Sc
         raise ModelOutputError("wrong_number_of_scores")
     check_score(*reply.scores)
     model = await deps.models.chat("fast")
-    return _reranked(deps, question, passages, [score / TOP_SCORE for score in reply.scores], by=model.name)
+    scores = [score / TOP_SCORE for score in reply.scores]
+    return _reranked(deps, question, passages, scores, by=model.name)
 
 
 def _reranked(
@@ -102,7 +103,10 @@ def _reranked(
     most = options.top_n or settings.top_n or len(passages)
     ranked = rank(passages[: len(scores)], scores)
     reaching = [passage for passage in ranked if (passage.scores.rerank or 0.0) >= least]
-    chosen = (*(reaching or ranked[:1]), *(passages[len(scores) :] if not least else ()))[:most]
+    chosen = tuple(reaching) or ranked[:1]
+    if not least:
+        chosen += tuple(passages[len(scores) :])
+    chosen = chosen[:most]
     left_out = len(passages) - len(chosen)
     details = RerankDetails(
         reranker=by,

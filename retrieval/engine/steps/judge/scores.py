@@ -39,16 +39,22 @@ def rank(passages: Sequence[ScoredChunk], scores: Sequence[float]) -> tuple[Scor
     A judge reads the text anew and knows nothing of what users rated, so a part of their boost counts on. It moves
     passages, not verdicts: `rerank` stays the judge's own score.
     """
-    ranked = []
+    judged = []
     for passage, score in zip(passages, scores, strict=True):
-        final = score * (passage.scores.boost or 1.0) ** BOOST_SHARE
-        ranked.append(replace(passage, scores=replace(passage.scores, rerank=score, final=final)))
-    return tuple(sorted(ranked, key=lambda passage: -round(passage.scores.final or 0.0, 2)))
+        boost = passage.scores.boost or 1.0
+        final = score * boost**BOOST_SHARE
+        with_score = replace(passage.scores, rerank=score, final=final)
+        judged.append(replace(passage, scores=with_score))
+    judged.sort(key=lambda passage: -round(passage.scores.final or 0.0, 2))
+    return tuple(judged)
 
 
 def scores_by_chunk(passages: Sequence[ScoredChunk]) -> dict[str, float]:
     """Chunk id → score, for the decision path."""
-    return {passage.chunk_id: round(passage.scores.rerank or 0.0, 3) for passage in passages}
+    scores: dict[str, float] = {}
+    for passage in passages:
+        scores[passage.chunk_id] = round(passage.scores.rerank or 0.0, 3)
+    return scores
 
 
 def check_score(*numbers: float) -> None:

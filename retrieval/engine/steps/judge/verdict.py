@@ -14,7 +14,14 @@ from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.providers.chat import shaped
-from retrieval.engine.steps.judge.assessment import Assessment, ClarifyingQuestion, JudgedAs, assessed, not_judged
+from retrieval.engine.steps.judge.assessment import (
+    Assessment,
+    ClarifyingQuestion,
+    JudgedAs,
+    assessed,
+    first_of_each_document,
+    not_judged,
+)
 from retrieval.engine.steps.judge.criteria import judge_by_criteria
 from retrieval.engine.steps.judge.scores import check_numbers, judging_is_on, quoted
 from retrieval.engine.steps.step import step
@@ -29,13 +36,19 @@ async def judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk])
     if deps.settings.rerank.evaluator == "eight_criteria":
         return await judge_by_criteria(deps, question, passages)
     reply = await _judgement(deps, question, passages)
-    named = tuple(passages[number - 1] for number in dict.fromkeys(reply.relevant_passages))
+    numbers = dict.fromkeys(reply.relevant_passages)
+    named = tuple(passages[number - 1] for number in numbers)
     if reply.verdict == "no_answer":
         return assessed("judged_no", "NO_ANSWER", passages)
-    first_of_each = {passage.document_id: passage for passage in reversed(named)}
-    readings = tuple(passage for passage in named if passage in first_of_each.values())
+    readings = first_of_each_document(named)
     if reply.verdict == "ask_back" and len(readings) > 1:  # one document alone leaves nothing to choose
-        return assessed("judged_unclear", "CLARIFY", passages, named=readings, asks=reply.clarifying_question)
+        return assessed(
+            "judged_unclear",
+            "CLARIFY",
+            passages,
+            named=readings,
+            asks=reply.clarifying_question,
+        )
     return assessed("judged_yes", "ANSWER", passages, named=named)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import chain
+from typing import Any
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import RouteDetails
@@ -25,7 +27,10 @@ async def prefer_what_is_named(deps: Deps, question: Question) -> Question:
     if filters == question.filters:
         return question
     async with deps.trace.step("route") as entry:
-        preferred = {name: values for name, values in named.as_dict().items() if name in filters.preferred.fields}
-        values = [value for field in preferred.values() for value in field]
-        entry.note("values_named", RouteDetails(preferred=preferred, values=tuple(values)))
+        preferred: dict[str, list[Any]] = {}
+        for name, values in named.as_dict().items():
+            if name in filters.preferred.fields:
+                preferred[name] = values
+        shown = tuple(chain.from_iterable(preferred.values()))
+        entry.note("values_named", RouteDetails(preferred=preferred, values=shown))
     return replace(question, filters=filters)

@@ -29,10 +29,12 @@ class ClearQuery(BaseModel):
 def own_words(question: Question) -> tuple[Query, ...]:
     """What is searched for before a model has made anything of the question: its words, and in a conversation also
     together with those of the question before. Reciprocal rank puts first what both find."""
-    queries = (Query(question.standalone),)
+    asked = Query(question.standalone)
     if not question.leans_on:
-        return queries
-    return (*queries, Query(f"{' '.join(question.leans_on.split())} {question.text.strip()}", kind="condensed"))
+        return (asked,)
+    before = " ".join(question.leans_on.split())
+    together = Query(f"{before} {question.text.strip()}", kind="condensed")
+    return (asked, together)
 
 
 def no_queries(deps: Deps, question: Question, **_: object) -> tuple[Query, ...]:
@@ -55,7 +57,8 @@ def distinct(texts: Iterable[str], *, tried: Iterable[str] = ()) -> list[str]:
 
 def _folded(text: str) -> str:
     """Two queries with the same words in the same order are one."""
-    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
+    words = "".join(char if char.isalnum() else " " for char in text.casefold())
+    return " ".join(words.split())
 
 
 def new_query(text: str, tried: Sequence[str]) -> str:

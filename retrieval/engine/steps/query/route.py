@@ -66,7 +66,10 @@ async def _offered(deps: Deps, question: Question, found: Sequence[str]) -> list
     named = SearchFilters(documents=tuple(found))
     first = await deps.documents.documents(question.scope, filters=named, limit=MAX_OFFERED) if found else ()
     newest = await deps.documents.documents(question.scope, filters=question.filters, limit=MAX_OFFERED)
-    return list({document.id: document for document in (*first, *newest)}.values())[:MAX_OFFERED]
+    by_id: dict[str, DocumentRef] = {}
+    for document in (*first, *newest):
+        by_id.setdefault(document.id, document)
+    return list(by_id.values())[:MAX_OFFERED]
 
 
 def as_known(
@@ -93,10 +96,12 @@ class QuestionRoute(BaseModel):
 async def route(
     deps: Deps, question: Question, known: SearchFilters, vocabulary: Vocabulary, offered: Sequence[DocumentRef]
 ) -> Route:
-    titles = (
-        f"{number}. {one_line(document.title)}" + (f" ({document.policy_year})" if document.policy_year else "")
-        for number, document in enumerate(offered, start=1)
-    )
+    titles: list[str] = []
+    for number, document in enumerate(offered, start=1):
+        title = f"{number}. {one_line(document.title)}"
+        if document.policy_year:
+            title += f" ({document.policy_year})"
+        titles.append(title)
     reply = await deps.complete(
         "question_filters",
         shaped(
@@ -135,9 +140,13 @@ async def route(
 
 def _task(read: QuestionRoute, offered: Sequence[DocumentRef]) -> DocumentTask | None:
     """None: there is none, or it names no such documents."""
+    if read.task == "" or read.task == "chat":
+        return None
     numbers = list(dict.fromkeys(read.documents))
-    fits = len(numbers) == COMPARED if read.task == "compare" else 0 < len(numbers) <= COMPARED
-    if read.task == "" or read.task == "chat" or not fits or not all(1 <= number <= len(offered) for number in numbers):
+    least = COMPARED if read.task == "compare" else 1
+    if not least <= len(numbers) <= COMPARED:
+        return None
+    if not all(1 <= number <= len(offered) for number in numbers):
         return None
     return DocumentTask(read.task, tuple(offered[number - 1].id for number in numbers))
 

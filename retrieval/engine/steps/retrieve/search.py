@@ -32,7 +32,9 @@ async def search_documents(deps: Deps, request: SearchRequest, *, purpose: str =
     stands in `degraded`. Raises IndexUnavailableError: "could not look" is never the same as "found nothing".
     """
     result = await retrieve(deps, request, purpose=purpose)
-    return await boost(deps, deps.boosts, request, result) if deps.boosts and result.candidates else result
+    if deps.boosts is None or not result.candidates:
+        return result
+    return await boost(deps, deps.boosts, request, result)
 
 
 @step("retrieve")

@@ -37,8 +37,10 @@ LEG = "web"
 
 def may_search_web(deps: Deps, question: Question) -> bool:
     """Configured, and wanted: by the request, or by the site's default where the request does not say."""
+    if deps.web is None:
+        return False
     option = question.options.web_search
-    return (deps.settings.web_search.by_default if option is None else option) and deps.web is not None
+    return deps.settings.web_search.by_default if option is None else option
 
 
 def is_the_users(text: str, question: Question) -> bool:

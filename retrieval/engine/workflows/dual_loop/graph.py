@@ -71,7 +71,8 @@ async def retrieve_memory(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     question = state["question"]
     web = may_search_web(deps, wanting_web(question))
-    available = tuple(name for name in STRATEGIES if (web if name == "web_search" else has_documents(question)))
+    documents = has_documents(question)
+    available = tuple(name for name in STRATEGIES if (web if name == "web_search" else documents))
     return {
         "memories": await memory.recall_memory(deps, question),
         "available": available,
@@ -251,9 +252,12 @@ async def send_response(state: State, runtime: Runtime[Deps]) -> State:
     """The accepted draft; failing it, that with the highest grade, which says of itself that it may not be enough."""
     deps = runtime.context
     drafts = state["drafts"]
-    answer, graded = max(
-        reversed(drafts), key=lambda draft: (draft[1].accepted, bool(draft[0].text), draft[1].score or 0.0)
-    )
+
+    def preference(draft: tuple[Answer, AnswerAssessment]) -> tuple[bool, bool, float]:
+        answer, graded = draft
+        return graded.accepted, bool(answer.text), graded.score
+
+    answer, graded = max(reversed(drafts), key=preference)
     if not graded.accepted and answer.decision == "ANSWER":
         warned = behind(phrase("not_accepted", deps.language) + "\n\n", answer)
         answer = replace(warned, reason=Reason("answer_rejected_twice"))

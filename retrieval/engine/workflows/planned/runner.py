@@ -56,16 +56,27 @@ Handler = Callable[[Deps, Question, Task, Findings], Awaitable[Finding]]
 
 def standing_candidates(findings: Findings) -> list[tuple[ScoredChunk, ...]]:
     """What each task found, the latest first, without what another one has covered."""
-    covered = {name for finding in findings.values() for name in finding.covers}
-    lists = [finding.candidates for name, finding in findings.items() if name not in covered]
-    return [candidates for candidates in reversed(lists) if candidates]
+    covered: set[str] = set()
+    for finding in findings.values():
+        covered.update(finding.covers)
+    standing: list[tuple[ScoredChunk, ...]] = []
+    for name, finding in findings.items():
+        if finding.candidates and name not in covered:
+            standing.append(finding.candidates)
+    standing.reverse()
+    return standing
 
 
 def pool(lists: Sequence[Sequence[ScoredChunk]]) -> tuple[ScoredChunk, ...]:
     """Several searches' candidates as one list by reciprocal rank: each search's best stand in front."""
-    by_id = {candidate.chunk_id: candidate for candidates in reversed(lists) for candidate in candidates}
-    scores = rrf_scores([[candidate.chunk_id for candidate in candidates] for candidates in lists])
-    return tuple(map(by_id.__getitem__, best_first(scores)))
+    by_id: dict[str, ScoredChunk] = {}
+    rankings: list[list[str]] = []
+    for candidates in lists:
+        ranking = [candidate.chunk_id for candidate in candidates]
+        rankings.append(ranking)
+        for candidate in candidates:
+            by_id.setdefault(candidate.chunk_id, candidate)
+    return tuple(by_id[chunk_id] for chunk_id in best_first(rrf_scores(rankings)))
 
 
 class PlanRunner:
@@ -86,11 +97,10 @@ class PlanRunner:
 
         Raises IndexUnavailableError when nothing at all could be looked up: that is not "nothing found".
         """
-        waits = {
-            name: [other for other in status.task.depends_on if other in self.statuses]
-            for name, status in self.statuses.items()
-        }
-        order = TopologicalSorter(waits)
+        order = TopologicalSorter[str]()
+        for name, status in self.statuses.items():
+            before = [other for other in status.task.depends_on if other in self.statuses]
+            order.add(name, *before)
         order.prepare()
         while order.is_active():
             ready = [self.statuses[name] for name in order.get_ready()]
@@ -158,12 +168,18 @@ async def search(deps: Deps, question: Question, task: Task, before: Findings) -
         chunks = [candidate.chunk for candidate in found[:STATEMENTS]]
         statements = await asyncio.to_thread(best_statements, task.input, chunks)
         text = await follow_up(deps, task.input, statements)
-    own = own_words(question) if text == question.standalone else (Query(text),)
-    queries = (*own, *reworded) if task.input or not reworded else reworded
+    if reworded and not task.input:
+        queries = reworded
+    elif text == question.standalone:
+        queries = (*own_words(question), *reworded)
+    else:
+        queries = (Query(text), *reworded)
     stages = LEGS.get(task.type, ("dense", "bm25"))
     if stages == ("bm25",):
-        queries = tuple(each for each in queries if not each.vector_only) or own_words(question)
-    top_k = breadth(question, deps.settings) * (WIDER if task.type == "wide_search" else 1)
+        queries = tuple(query for query in queries if not query.vector_only) or own_words(question)
+    top_k = breadth(question, deps.settings)
+    if task.type == "wide_search":
+        top_k *= WIDER
     request = SearchRequest(
         queries=queries,
         scope=question.scope,
@@ -171,7 +187,8 @@ async def search(deps: Deps, question: Question, task: Task, before: Findings) -
         stages=stages,
         top_k=min(top_k, deps.settings.search.max_top_k),
     )
-    return Finding(candidates=(await search_documents(deps, request, purpose=task.id)).candidates)
+    result = await search_documents(deps, request, purpose=task.id)
+    return Finding(candidates=result.candidates)
 
 
 @step("rewrite", fallback=lambda deps, text, found: f"{text} {' '.join(found)}"[:QUERY_CHARS], optional=True)
@@ -198,14 +215,17 @@ async def search_parts(deps: Deps, question: Question, task: Task, before: Findi
         )
         for part in parts
     ]
-    results = await asyncio.gather(*(search_documents(deps, request, purpose=task.id) for request in requests))
+    searches = [search_documents(deps, request, purpose=task.id) for request in requests]
+    results = await asyncio.gather(*searches)
     pooled = await dedupe(deps, pool([result.candidates for result in results]))
-    return Finding(candidates=await rerank(deps, about, pooled, by_default=True))
+    ranked = await rerank(deps, about, pooled, by_default=True)
+    return Finding(candidates=ranked)
 
 
 async def search_web(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
     words = task.input or question.standalone
-    return Finding(candidates=(await web_search(deps, question, words=words)).candidates)
+    result = await web_search(deps, question, words=words)
+    return Finding(candidates=result.candidates)
 
 
 async def rerank_found(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:

@@ -88,7 +88,8 @@ def similar(found: SearchResult, least: float, *, for_all: bool) -> tuple[Scored
     """The candidates that are near enough by their cosine. for_all: a request says how near, as the seed has it; else
     what words found stays. One without a cosine is no nearer than the last of those that have one; where no vectors
     were searched, there is no reason to leave anything out."""
-    farthest = min((hit.scores.dense for hit in found.candidates if hit.scores.dense is not None), default=1.0)
+    cosines = [hit.scores.dense for hit in found.candidates if hit.scores.dense is not None]
+    farthest = min(cosines, default=1.0)
 
     def is_near(hit: ScoredChunk) -> bool:
         dense = hit.scores.dense if hit.scores.dense is not None else farthest
@@ -109,7 +110,8 @@ async def grade(state: State, runtime: Runtime[Deps]) -> State:
     graded = await grade_documents(deps, question, state["candidates"], known=state.get("grades", {}))
     documents = with_graded(state.get("documents", ()), graded)
     weighed: State = {"graded": graded, "grades": graded.grades, "documents": documents}
-    return {**weighed, "verdict": await decide(deps, {**state, **weighed})}
+    verdict = await decide(deps, {**state, **weighed})
+    return {**weighed, "verdict": verdict}
 
 
 async def decide(deps: Deps, state: State) -> Verdict:
@@ -118,7 +120,10 @@ async def decide(deps: Deps, state: State) -> Verdict:
     graded = state["graded"]
     passed = passing(state["documents"], state["grades"])
     async with deps.trace.step("assess") as entry:
-        stop = "enough" if passed and graded.pass_rate >= limits.pass_rate else reason_to_stop(deps, state, limits)
+        if passed and graded.pass_rate >= limits.pass_rate:
+            stop = "enough"
+        else:
+            stop = reason_to_stop(deps, state, limits)
         verdict: Verdict = "rewrite"
         if stop:
             refused = not state["documents"] or (graded.by_model and not passed)
@@ -168,8 +173,11 @@ def after_grading(state: State) -> Verdict:
 async def rewrite(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     graded = state["graded"]
-    grades = [(document, graded.grade_of(document)) for document in graded.documents]
-    failed = [(document, grade.reason) for document, grade in grades if not grade.relevant]
+    failed: list[tuple[ScoredChunk, str]] = []
+    for document in graded.documents:
+        grade = graded.grade_of(document)
+        if not grade.relevant:
+            failed.append((document, grade.reason))
     if queries := await rewrite_to_retry(deps, state["question"], tried=state["tried"], failed=failed):
         return {"tried": (*state["tried"], queries[0].text)}
     # It was to be rewritten, and can not be: what follows from that is a decision of its own in the path.

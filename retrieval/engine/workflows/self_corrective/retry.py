@@ -35,7 +35,7 @@ async def rewrite_to_retry(
     """One query in place of the last one. tried: the question, then its rewrites. failed: documents that do not serve,
     and why."""
     await deps.trace.announce("rewrite", tried[-1])
-    attempts = (f"{number}. {one_line(text)}" for number, text in enumerate(tried[1:], start=1))
+    attempts = [f"{number}. {one_line(text)}" for number, text in enumerate(tried[1:], start=1)]
     reply = await deps.complete(
         "retry_rewrite",
         RewrittenQuery,
@@ -59,9 +59,11 @@ async def rewrite_to_retry(
 
 
 def _quote_failed(failed: Sequence[tuple[ScoredChunk, str]]) -> str:
-    lines = [
-        f"[{number}] {label(document.chunk)}: {one_line(document.chunk.text)[:FAILED_CHARS]}"
-        + (f" (rejected: {one_line(reason)})" if reason else "")
-        for number, (document, reason) in enumerate(failed[:MAX_FAILED], start=1)
-    ]
+    lines: list[str] = []
+    for number, (document, reason) in enumerate(failed[:MAX_FAILED], start=1):
+        excerpt = one_line(document.chunk.text)[:FAILED_CHARS]
+        line = f"[{number}] {label(document.chunk)}: {excerpt}"
+        if reason:
+            line += f" (rejected: {one_line(reason)})"
+        lines.append(line)
     return "\n".join(lines) or NONE
