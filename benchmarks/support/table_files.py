@@ -6,6 +6,7 @@ import csv
 import html
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ import openpyxl
 import pptx
 from pptx.util import Inches
 
-CONVERSION_S = 180  # of LibreOffice
+CONVERSION_S = 300  # of all files of a kind, by LibreOffice
 
 
 class Cell(NamedTuple):
@@ -161,15 +162,9 @@ def write_csv(table: Table, path: Path) -> None:
             writer.writerows(table.below)
 
 
-def write_pdf(table: Table, path: Path) -> None:
-    source = path.with_suffix(".docx")
-    write_docx(table, source)
-    converted(source, "pdf", path.parent)
-    source.unlink()
-
-
-def converted(source: Path, kind: str, folder: Path) -> None:
-    command = ["soffice", "--headless", "--convert-to", kind, "--outdir", str(folder), str(source)]
+def convert(sources: Sequence[Path], kind: str, folder: Path) -> None:
+    """With LibreOffice, in one go."""
+    command = ["soffice", "--headless", "--convert-to", kind, "--outdir", str(folder), *map(str, sources)]
     subprocess.run(command, check=True, capture_output=True, timeout=CONVERSION_S)
 
 
@@ -179,29 +174,25 @@ WRITERS = {
     "pptx": write_pptx,
     "xlsx": write_xlsx,
     "csv": write_csv,
-    "pdf": write_pdf,
 }
 SAVED_AGAIN = ("docx", "pptx", "xlsx")
+PDF = "pdf"
 
 
 def write_files(tables: Sequence[Table], folder: Path) -> list[Question]:
     """The questions whose files could be written: PDFs need LibreOffice, which, where it is installed, saves the other
     Office files once more, as it does."""
     has_office = shutil.which("soffice") is not None
-    asked = []
-    for table in tables:
-        for question in table.questions:
-            path = folder / f"{table.name}-{question.kind}.{question.kind}"
-            if question.kind == "pdf" and not has_office:
-                continue
-            asked.append(question)
-            if path.exists():
-                continue
-            WRITERS[question.kind](table, path)
-            if has_office and question.kind in SAVED_AGAIN:
-                again = folder / "again"
-                again.mkdir(exist_ok=True)
-                converted(path, question.kind, again)
-                (again / path.name).replace(path)
-                again.rmdir()
-    return asked
+    kinds = [kind for kind in (*WRITERS, PDF) if has_office or kind != PDF]
+    with tempfile.TemporaryDirectory() as first:
+        for kind in kinds:
+            asked = [table for table in tables if any(question.kind == kind for question in table.questions)]
+            written = "docx" if kind == PDF else kind
+            again = has_office and kind in (*SAVED_AGAIN, PDF)
+            target = Path(first) if again else folder
+            paths = [target / f"{table.name}-{kind}.{written}" for table in asked]
+            for table, path in zip(asked, paths, strict=True):
+                WRITERS[written](table, path)
+            if again:
+                convert(paths, kind, folder)
+    return [question for table in tables for question in table.questions if question.kind in kinds]

@@ -12,6 +12,7 @@ from retrieval.knowledge.ingest.pdf.geometry import Rect
 
 WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
 HYPHENS = "\ufffe\x02\u00ad"  # pdfium's marks for a hyphen that parts a word
+_OPEN_RANGE = re.compile(r"\d[–—/-]$")  # 9:00–12:30
 _WIDE_END = re.compile(f"[{WIDE}]$")
 _WIDE_START = re.compile(f"^[{WIDE}]")
 
@@ -75,7 +76,9 @@ def shown(run: Run) -> Run:
 
 def space_between(first: str, second: str) -> str:
     """What parts them where a line ended between them."""
-    return "" if _WIDE_END.search(first) and _WIDE_START.match(second) else " "
+    is_wide = _WIDE_END.search(first) and _WIDE_START.match(second)
+    is_range = _OPEN_RANGE.search(first) and second[:1].isdigit()
+    return "" if is_wide or is_range else " "
 
 
 def width_of(line: str) -> int:

@@ -252,6 +252,12 @@ def test_letters_of_turned_text_that_are_placed_one_by_one_are_words(tmp_path: P
     assert parsed(tmp_path, drawn_pdf("\n".join([SEEN, *letters]))).text == "The fee is 40 euros.\n\nQUAY RENT"
 
 
+def test_a_range_that_a_line_ends_in_stays_whole(tmp_path: Path) -> None:
+    words = "The office of the harbour master is open on Mondays from 9:00/"
+    stream = f"{drawn_text(60, 700, words)} {drawn_text(60, 688, '12:30 and by appointment.')}"
+    assert "9:00/12:30" in parsed(tmp_path, drawn_pdf(stream)).text
+
+
 def test_symbols_that_are_drawn_after_their_line_stand_in_it(tmp_path: Path) -> None:
     stream = f"{drawn_text(60, 700, 'Call')} {drawn_text(110, 700, 'now.')} {drawn_text(85, 700, '555')}"
     assert parsed(tmp_path, drawn_pdf(stream)).text == "Call 555 now."
