@@ -53,7 +53,8 @@ class Block:
 
     level: 1–6 of headings, from 1 of list items. label: a heading's words without markup, for the heading path; a list
     item's label as it is shown, which its text begins with ("2.2", "(b)"). page: from 1, None where the format has no
-    pages. table: None of a table whose text stays as it was written.
+    pages. table: None of a table whose text stays as it was written. begins_file: of a heading, the name of a file in
+    this one, like an attachment: no passage holds what stands before it, too.
     """
 
     text: str
@@ -62,6 +63,7 @@ class Block:
     label: str = ""
     page: int | None = None
     table: Table | None = None
+    begins_file: bool = False
 
 
 def row_places(table: Table, text: str) -> Iterator[tuple[int, int, int]]:

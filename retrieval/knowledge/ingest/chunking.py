@@ -62,11 +62,12 @@ class _Pack:
 
 @dataclass(slots=True)
 class _Section:
-    """bare: only headings so far, no text under them."""
+    """bare: only headings so far, no text under them. begins_file: as of `Block`."""
 
     path: tuple[str, ...]
     spans: list[_Span]
     bare: bool = True
+    begins_file: bool = False
 
     @property
     def tokens(self) -> int:
@@ -140,7 +141,7 @@ class Chunker:
                 if section.spans:
                     yield section
                 headings = [*(entry for entry in headings if entry[0] < block.level), (block.level, block.label)]
-                section = _Section(tuple(label for _, label in headings), [])
+                section = _Section(tuple(label for _, label in headings), [], begins_file=block.begins_file)
             else:
                 section.bare = False
             section.spans.extend(self._spans(block, offset))
@@ -207,6 +208,9 @@ class Chunker:
             elif held.bare:
                 held.spans.extend(section.spans)  # in place: a file may hold nothing but headings
                 held = _Section(section.path, held.spans, section.bare)
+            elif section.begins_file:
+                yield held
+                held = section
             elif min(held.tokens, section.tokens) < small and held.tokens + section.tokens <= self._limit:
                 held.spans.extend(section.spans)
                 held = _Section(_common(held.path, section.path), held.spans, bare=False)

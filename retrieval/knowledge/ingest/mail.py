@@ -167,7 +167,7 @@ class MailReader:
                 if not file.is_shown:  # else it is one of the page's pictures without text
                     self._told.append(worded("attachment {name}: {reason}", name=title, reason=reason))
                 continue
-            yield Block(text=title, kind="heading", level=1, label=title)
+            yield Block(text=title, kind="heading", level=1, label=title, begins_file=True)
             for block in document.blocks:  # below its name
                 level = min(6, block.level + 1) if block.kind == "heading" else block.level
                 yield replace(block, level=level, page=None)

@@ -48,6 +48,7 @@ SKIPPED = frozenset(
 XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 LINK = "{http://www.w3.org/1999/xlink}href"
 MATH = "{http://www.w3.org/1998/Math/MathML}math"
+TITLE_STYLE = "Title"  # whatever the language of the program
 BULLET = "-"
 MAX_REPEATS = 50  # of a cell; sheets in a text repeat empty ones without end
 MAX_FORMULAS = 2_000
@@ -139,6 +140,15 @@ class _Styles:
     def list_of_paragraph(self, name: str | None) -> str | None:
         style = self._styles.get(name)
         return None if style is None else style.get(f"{STYLE}list-style-name")
+
+    def is_title(self, name: str | None) -> bool:
+        """Whether a paragraph's style is, or is based on, that of a document's title."""
+        for _ in range(MAX_LEVEL):
+            style = self._styles.get(name)
+            if name == TITLE_STYLE or style is None:
+                break
+            name = style.get(f"{STYLE}parent-style-name")
+        return name == TITLE_STYLE
 
     def css(self, name: str | None) -> str:
         """What can hide of a style, as CSS."""
@@ -291,8 +301,12 @@ class _Maker:
     def _paragraph(self, source: etree._Element, target: etree._Element) -> None:
         level = source.get(f"{TEXT}outline-level") or "0"
         depth = int(level) if level.isdigit() else 0
-        is_heading = source.tag == f"{TEXT}h" and depth > 0
         style = source.get(f"{TEXT}style-name")
+        if self._styles.is_title(style) and not depth:
+            title = etree.SubElement(target, "h1", style=self._styles.css(style))
+            self._children(source, title)
+            return
+        is_heading = source.tag == f"{TEXT}h" and depth > 0
         tag = f"h{min(MAX_LEVEL, depth)}" if is_heading else "p"
         paragraph = etree.SubElement(target, tag, style=self._styles.css(style))
         if is_heading:

@@ -17,6 +17,7 @@ from retrieval.knowledge.ingest.reading import parse_file
 from retrieval.knowledge.ingest.sniff import kind_by_name
 from tests.retrieval.knowledge.ingest.files import docx_bytes
 from tests.retrieval.knowledge.ingest.outlook import message_tree, msg_bytes
+from tests.retrieval.read_documents import read as read_file
 
 
 def read(tmp_path: Path, name: str, data: bytes) -> ParsedDocument:
@@ -66,6 +67,13 @@ def test_attachments_are_read_under_their_names(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert "Boat: Canoe; Fee: 11" in document.text
     assert "Locked at nine." in document.text
+
+
+def test_a_passage_of_an_attachment_names_it_alone() -> None:
+    message = mail("Slipway", "It is closed in March.")
+    message.add_attachment(b"Keys hang in locker 88.\n", maintype="text", subtype="plain", filename="keys.txt")
+    found = [(chunk.heading, "locker 88" in chunk.text) for chunk in read_file(message.as_bytes(), "a.eml").chunks]
+    assert found == [("Slipway", False), ("keys.txt", True)]
 
 
 def test_attachments_that_are_not_read_are_told_with_the_reason(tmp_path: Path) -> None:

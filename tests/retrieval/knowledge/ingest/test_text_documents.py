@@ -123,6 +123,13 @@ def test_lists_of_an_opendocument_text_are_labelled_by_their_own_styles(tmp_path
     assert [block.text for block in document.blocks] == ["1. Sign", "- Bring a vest", "1. Sign"]
 
 
+def test_the_title_of_an_opendocument_text_is_a_heading(tmp_path: Path) -> None:
+    style = '<style:style style:name="P1" style:family="paragraph" style:parent-style-name="Title"/>'
+    body = '<text:p text:style-name="P1">Boat terms</text:p><text:h text:outline-level="1">Scope</text:h>'
+    document = read(tmp_path, "a.odt", odt_bytes(body, styles=style))
+    assert (document.title, kinds(document)[0]) == ("Boat terms", ("heading", 1, "Boat terms"))
+
+
 def test_a_formula_of_an_opendocument_text_is_read(tmp_path: Path) -> None:
     link = 'xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="./F1"'
     body = f"<text:p>It is <draw:frame><draw:object {link}/><draw:image/></draw:frame> in all.</text:p>"
