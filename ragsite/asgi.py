@@ -23,6 +23,7 @@ from ragsite.accounts.credentials import ClosesWhenSignedOut  # noqa: E402
 from ragsite.core.database import pool_connections  # noqa: E402
 from ragsite.operations import site_metrics, telemetry  # noqa: E402
 from ragsite.web.handler import Handler  # noqa: E402
+from ragsite.web.request_ids import RequestIds  # noqa: E402
 
 pool_connections(at_most=settings.SITE.database_connections)
 site_metrics.connect()
@@ -42,4 +43,4 @@ routes = ProtocolTypeRouter(
     }
 )
 # Here, not by the server's own options: however it is started, nobody else may say where a request comes from.
-application = ProxyHeadersMiddleware(routes, trusted_hosts=settings.TRUSTED_PROXIES)
+application = ProxyHeadersMiddleware(RequestIds(routes), trusted_hosts=settings.TRUSTED_PROXIES)

@@ -17,6 +17,7 @@ from typing import Any
 import dj_database_url
 from csp.constants import NONE, SELF
 from dotenv import dotenv_values
+from pythonjsonlogger.core import RESERVED_ATTRS
 
 from ragsite.core.rag_settings import GROUPS, RagSettings
 from ragsite.core.redis_connection import lasting_connection
@@ -366,12 +367,24 @@ def _without_traceback(refusal: logging.LogRecord) -> bool:
     return True
 
 
-LOGGING = {
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "filters": {"refusals": {"()": "django.utils.log.CallbackFilter", "callback": _without_traceback}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "formatters": {
+        "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {
+            "()": "pythonjsonlogger.json.JsonFormatter",
+            "fmt": "%(levelname)s %(name)s %(message)s",
+            "rename_fields": {"levelname": "level", "name": "logger"},
+            "reserved_attrs": [*RESERVED_ATTRS, "color_message"],  # uvicorn's, for terminals
+            "timestamp": True,
+        },
+    },
+    "filters": {
+        "refusals": {"()": "django.utils.log.CallbackFilter", "callback": _without_traceback},
+        "ids": {"()": "ragsite.core.log_ids.WithIds"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": SITE.log_format, "filters": ["ids"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         "django.request": {"filters": ["refusals"]},
@@ -386,3 +399,6 @@ LOGGING = {
         "trafilatura": {"level": "CRITICAL"},  # pages without a main text are told where they are read
     },
 }
+if SITE.log_format == "json":  # the server's own lines, too, which have handlers of their own
+    for name in ("uvicorn", "uvicorn.access"):
+        LOGGING["loggers"][name] = {"handlers": [], "level": "INFO", "propagate": True}

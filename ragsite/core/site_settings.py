@@ -157,6 +157,8 @@ class SiteSettings(Group):
     drain_s: Annotated[float, Field(ge=0, le=3600)] = 120.0
     """Seconds that a web process gives the answers that it is writing once it receives SIGTERM. Another process
     continues what is left. `make run`, which has one web process, gives none."""
+    log_format: Literal["text", "json"] = "text"
+    """Lines of the log: for people, or a JSON object each, with the ids of the request and of the answer."""
     email_url: str = Field("", repr=False, validation_alias="EMAIL_URL")
     """`smtp://user:password@host:587` (STARTTLS; with `?tls=0` none) or `smtps://user:password@host:465`; empty:
     e-mails are written to the log of the worker."""
