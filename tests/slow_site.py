@@ -1,7 +1,7 @@
 """The whole application as an ASGI module for real web processes, whose workflow writes slowly and searches nothing.
 
 What comes behind an answer that broke off is written by the real engine, with the model server of the environment.
-PIECES: how many are written, ten a second.
+PIECES: how many are written, ten a second. LEASE_S: how long an answer is leased to its run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 from ragsite.asgi import application  # first: it sets Django up
 
 # isort: split
-from chat.runs import run
+from chat.runs import answers, run
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Answer, Question, Scores, Source, StoredChunk
 
@@ -47,4 +47,5 @@ async def written_slowly(question: Question, *, workflow: str, trace: Trace) -> 
 
 
 run.answer_question = written_slowly
+answers.STALE_AFTER_S = float(os.environ.get("LEASE_S", answers.STALE_AFTER_S))
 __all__ = ["application"]

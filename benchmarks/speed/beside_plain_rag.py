@@ -7,7 +7,8 @@ for first tokens (60 ms, 80 tokens/s, 4,000 tokens/s of prompt), none at all for
 server keeps its own pace. DIR holds `corpus.jsonl`, `queries*.jsonl` and `qrels*.tsv`; the first documents of the qrels
 are taken, and their questions, each asked once of each side.
 
-- first token: one question at a time, in turns, the one and then the other first. `sure`: the site called a model once.
+- first token: one question at a time, in turns, the one and then the other first. `sure`: the site called a model once
+  before it.
 - processor time: of all of the side's processes, from /proc; of the model server and of this client, none.
 - right document: it is among the sources that were shown, and among those that the answer cites.
 
@@ -77,6 +78,11 @@ class Reply:
     @property
     def model_calls(self) -> int:
         return int(self.usage["llm_calls"])
+
+    @property
+    def rounds(self) -> int:
+        """Calls of a model, one after the other, before the first token."""
+        return int(self.usage["llm_rounds"])
 
     @property
     def cited(self) -> list[dict[str, Any]]:
@@ -323,8 +329,8 @@ def first_token_rows(replies: dict[str, list[Reply]]) -> list[dict[str, object]]
     pairs = [pair for pair in zip(plain, site, strict=True) if all(one.first_token_ms for one in pair)]
     rows: list[dict[str, object]] = []
     for name, bar in FIRST_TOKEN_BARS.items():
-        # An answer without any model call would flatter the figure.
-        chosen = [pair for pair in pairs if name == "all" or pair[1].model_calls == 1]
+        # An answer before which no model was called would flatter the figure.
+        chosen = [pair for pair in pairs if name == "all" or pair[1].rounds == 1]
         row: dict[str, object] = {"first token": name, "questions": len(chosen), "plain ms": None, "site ms": None}
         if chosen:
             theirs, ours = ([one.first_token_ms or 0.0 for one in side] for side in zip(*chosen, strict=True))

@@ -204,16 +204,20 @@ TAKEN_OVER_WITHIN = timedelta(minutes=10)  # of the last sign of life; later nob
 TAKEN_OVER_AT_MOST = 2  # times: what ends one process after the other is left alone
 
 
-def answers_left(*, at: datetime | None = None) -> list[uuid.UUID]:
-    """Answers that were being written when their process died, and that another one is to go on with."""
-    now = at or timezone.now()
-    left = Message.objects.filter(
-        Q(status=STREAMING) | _silent_run(),
-        lease_expires_at__lte=now,
-        lease_expires_at__gt=now - TAKEN_OVER_WITHIN,
-        taken_over__lt=TAKEN_OVER_AT_MOST,
+def answers_being_written() -> dict[uuid.UUID, datetime]:
+    """Answers that another process is to go on with should theirs have died, and when their leases run out."""
+    since = timezone.now() - TAKEN_OVER_WITHIN
+    rows = Message.objects.filter(
+        Q(status=STREAMING) | _silent_run(), lease_expires_at__gt=since, taken_over__lt=TAKEN_OVER_AT_MOST
     )
-    return list(left.order_by("lease_expires_at").values_list("pk", flat=True))
+    written = rows.order_by("lease_expires_at").values_list("pk", "lease_expires_at")
+    return {message_id: until for message_id, until in written if until}
+
+
+def answer_declare_left(*, message_id: uuid.UUID, lease_expires_at: datetime) -> bool:
+    """End the lease of a run whose process has died. False: it has shown a sign of life since."""
+    rows = Message.objects.filter(pk=message_id, lease_expires_at=lease_expires_at)
+    return bool(rows.update(lease_expires_at=timezone.now()))
 
 
 def answer_hand_over(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str, sources: Sequence[values.Source]) -> bool:

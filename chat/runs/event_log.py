@@ -185,6 +185,14 @@ class RedisEventLog:
             raise EventLogGoneError(message_id) from error
         return [_event(fields) for _, fields in entries]
 
+    async def subscribers(self, channel: str) -> int:
+        """How many connections listen to it. Raises EventLogGoneError where Redis can't be asked."""
+        try:
+            counted: Any = await self._writer.pubsub_numsub(channel)
+        except (RedisError, OSError) as error:
+            raise EventLogGoneError(channel) from error
+        return int(counted[0][1])
+
     async def close(self) -> None:
         await self._reader.aclose()
         await self._writer.aclose()

@@ -74,7 +74,7 @@ async def _end(message_id: UUID, seen: int) -> list[Event]:
 
     def look() -> list[Event]:
         answers_mark_interrupted(pk=message_id)
-        return _replay(message_id, seen) if answer_has_ended(message_id) else []
+        return end_of(message_id, seen)
 
     try:
         return await database_call(look)
@@ -83,6 +83,11 @@ async def _end(message_id: UUID, seen: int) -> list[Event]:
             raise
         logger.warning("a reader of message %s waits for the database: %s", message_id, error)
         return []
+
+
+def end_of(message_id: UUID, seen: int) -> list[Event]:
+    """What an answer still has for a reader who has seen so much. Empty where more is to be waited for."""
+    return _replay(message_id, seen) if answer_has_ended(message_id) else []
 
 
 def _replay(message_id: UUID, after: int) -> list[Event]:

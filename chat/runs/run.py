@@ -30,10 +30,12 @@ from chat.runs.attachments import attachments_await
 from chat.runs.event_log import Event, get_event_log
 from chat.runs.measuring import count_answer
 from chat.runs.recorded import Recorded
+from chat.runs.stopping import stop_asked
 from ragsite.core import metrics
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away, own_database_thread
 from ragsite.core.errors import AppError, NotFoundError, UnavailableError
 from ragsite.core.localized import localized
+from ragsite.core.log_ids import current_message, current_request
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_json, clean_text
 from retrieval.compose import get_engine
@@ -57,7 +59,6 @@ SAVE_EVERY_S = 0.6  # an answer being written is stored this often: a kill costs
 CANCEL_GRACE_S = 2.0  # a workflow that does not react to its cancellation for this long is left behind
 SHUT_DOWN_S = 4.0  # what all runs of a process that stops have together, the storing of their answers included
 STORE_AGAIN_S = 0.4  # between attempts to store an answer while the database is away
-STOP = "run.stop"
 DELETED = NotFoundError(worded("This conversation was deleted."))
 INTERNAL = AppError(
     worded("Something went wrong while answering; it has been logged. Try again."), code="internal", status=500
@@ -345,7 +346,9 @@ class Run:
         return self._outcome(answer_status(answer), answer)
 
     def _speak(self) -> None:
-        """The site's own sentences in the language of the asker's pages, for the running task."""
+        """The site's own sentences in the language of the asker's pages, and the answer's id in the log, for the
+        running task."""
+        current_message.set(str(self.message.pk))
         translation.activate(self.question.language or settings.LANGUAGE_CODE)
 
     async def _written(self) -> Answer:
@@ -478,17 +481,8 @@ class Run:
                 return
 
     async def _listen_for_stop(self) -> None:
-        """A stop that was asked of another process."""
-        layer = get_channel_layer()
-        group = stop_group(self.message.pk)
-        channel = await layer.new_channel()  # no prefix: all of a process's receivers must share one
-        try:
-            await layer.group_add(group, channel)
-            while (await layer.receive(channel))["type"] != STOP:
-                pass  # the layer tells its channels other things, too
-            self.end("stopped")
-        finally:
-            await layer.group_discard(group, channel)
+        await stop_asked(self.message.pk)
+        self.end("stopped")
 
 
 def failure_of(error: BaseException, what: str) -> AppError:
@@ -531,11 +525,6 @@ def session_group(session_id: UUID) -> str:
     return f"chat.session.{session_id}"
 
 
-def stop_group(message_id: UUID) -> str:
-    """The channel layer's group in which the run of a message hears that it is to stop."""
-    return f"chat.stop.{message_id}"
-
-
 async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
@@ -559,9 +548,11 @@ def detach(work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
         async with own_database_thread():
             return await work
 
-    # A fresh context, but for its trace: the request's own database thread ends with the request.
+    # A fresh context, but for its trace and the request that the log names: the request's own database thread ends
+    # with the request.
     context = contextvars.Context()
     context.run(attach, get_current())
+    context.run(current_request.set, current_request.get())
     task = asyncio.create_task(with_own_thread(), context=context)
     _detached.add(task)
     task.add_done_callback(_detached.discard)

@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
-from channels.layers import get_channel_layer
 from django.conf import settings
 from django.contrib.auth.models import User
 from redis.exceptions import RedisError
@@ -19,7 +18,8 @@ from chat.models import Message
 from chat.runs.answers import answer_stop_silent
 from chat.runs.event_log import FINAL_TYPES, Event
 from chat.runs.following import final_event, follow
-from chat.runs.run import STOP, Run, detach, run_find, stop_group
+from chat.runs.run import Run, detach, run_find
+from chat.runs.stopping import stop_ask
 from chat.services.ask import ask
 from ragsite.accounts.auth import key_of
 from ragsite.accounts.credentials import Credential, while_signed_in
@@ -79,7 +79,7 @@ async def run_stop(message_id: UUID) -> None:
         return
     if settings.REDIS_URL:
         try:
-            await get_channel_layer().group_send(stop_group(message_id), {"type": STOP})
+            await stop_ask(message_id)
             await asyncio.wait_for(final_event(message_id), STOP_TIMEOUT_S)
         except (RedisError, OSError) as error:  # OSError: TimeoutError too
             logger.warning("message %s could not be stopped elsewhere: %s", message_id, type(error).__name__)

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import Error as DatabaseError
+from django.utils import timezone
 
 from chat.models import Message
-from chat.runs.answers import answer_leave, answer_take, answers_left, steps_stored
+from chat.runs.answers import answer_declare_left, answer_leave, answer_take, answers_being_written, steps_stored
 from chat.runs.draining import RestartingError, is_draining
 from chat.runs.event_log import EventLogGoneError, get_event_log
+from chat.runs.following import end_of
 from chat.runs.recorded import Recorded, recorded
 from chat.runs.run import Run, run_find
+from chat.runs.stopping import is_listened_for
 from chat.services.ask import question_of, request_scope, run_begin, with_attachments
 from ragsite.core import metrics
 from ragsite.core.database import database_call
@@ -28,28 +32,43 @@ from retrieval.engine.values import SearchScope
 from retrieval.engine.workflows.base import require_writer
 
 logger = logging.getLogger(__name__)
-LOOK_EVERY_S = 1.5
+LOOK_EVERY_S = 1.0  # a run shows a sign of life more often
 
 
 async def answers_take_over() -> None:
-    """Look for answers that were left, for ever. Taken are those that were seen twice: a run whose database was away
-    for a while comes back first."""
-    seen: set[UUID] = set()
+    """Look for answers that were left, for ever."""
+    seen: dict[UUID, datetime] = {}
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         if is_draining():
             return
         try:
-            left = {pk for pk in await database_call(answers_left) if run_find(pk) is None}
+            written = await database_call(answers_being_written)
         except DatabaseError as error:
             logger.warning("answers that were left could not be looked for: %s", error)
             continue
-        for message_id in left & seen:
-            try:
-                await answer_take_over(message_id)
-            except Exception:  # the others are taken over all the same
-                logger.exception("message %s could not be taken over", message_id)
-        seen = left
+        theirs = {pk: until for pk, until in written.items() if run_find(pk) is None}
+        for message_id, until in theirs.items():
+            if seen.get(message_id) == until:  # no sign of life since the last look
+                try:
+                    if await _is_left(message_id, until):
+                        await answer_take_over(message_id)
+                except Exception:  # the others are taken over all the same
+                    logger.exception("message %s could not be taken over", message_id)
+        seen = theirs
+
+
+async def _is_left(message_id: UUID, until: datetime) -> bool:
+    """Its process has gone; or its lease ran out a look ago: a run whose database was away for a while comes back
+    first."""
+    if until <= timezone.now() - timedelta(seconds=LOOK_EVERY_S):
+        return True
+    try:
+        if until <= timezone.now() or await is_listened_for(message_id):
+            return False
+    except EventLogGoneError:
+        return False
+    return await database_call(answer_declare_left, message_id=message_id, lease_expires_at=until)
 
 
 async def answer_take_over(message_id: UUID) -> Run | None:
@@ -59,22 +78,37 @@ async def answer_take_over(message_id: UUID) -> Run | None:
     except EventLogGoneError:  # Redis is away: it is looked at again
         return None
     if shown is None or shown.ended:
-        await database_call(answer_leave, message_id=message_id, shown=shown)
+        await _leave(message_id, shown)
         return None
     if shown.text:
         try:
             await require_writer(get_engine())
         except AppError as error:
             logger.warning("message %s was left and can't go on: %s", message_id, error)
-            await database_call(answer_leave, message_id=message_id, shown=shown)
+            await _leave(message_id, shown)
             return None
     try:
         run = await run_begin(lambda: _taken(message_id, shown))
-    except (_NotTakenError, RestartingError):
+    except _NotTakenError:
+        await _tell_end(message_id, shown)
+        return None
+    except RestartingError:
         return None
     metrics.taken_over.inc()
     logger.info("message %s was left by its process and goes on here", message_id)
     return run
+
+
+async def _leave(message_id: UUID, shown: Recorded | None) -> None:
+    await database_call(answer_leave, message_id=message_id, shown=shown)
+    if shown and not shown.ended:
+        await _tell_end(message_id, shown)
+
+
+async def _tell_end(message_id: UUID, shown: Recorded) -> None:
+    """To readers, who wait for the log; nothing while the answer is written elsewhere."""
+    for event in await database_call(end_of, message_id, shown.seq):
+        await get_event_log().append(str(message_id), event)
 
 
 class _NotTakenError(Exception):

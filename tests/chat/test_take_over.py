@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from chat.models import Message
-from chat.runs.event_log import get_event_log
+from chat.runs.event_log import close_event_log, get_event_log
+from chat.runs.run import runs_shut_down
+from chat.runs.stopping import is_listened_for
 from chat.services import take_over
 from chat.services.take_over import answer_take_over, answers_take_over
+from ragsite.settings import redis_channel_layer
 from retrieval.compose import close_engine
-from tests.chat.conftest import Api, eventually
+from tests.chat.conftest import Api, ScriptedWorkflow, eventually
 from tests.factories import DecisionStepFactory, MessageFactory
 
 BEGINNING = "Undergraduates may borrow ten books [1]. They may keep them"
@@ -103,6 +107,8 @@ async def test_without_a_model_it_ends_with_all_that_was_shown(api: Api, offline
     assert (answer["status"], answer["answer"]) == ("interrupted", BEGINNING)
     assert [(one["marker"], one["cited"]) for one in answer["sources"]] == [(1, True)]
     assert [one["name"] for one in answer["decision_path"]] == ["retrieve", "rerank"]
+    last = (await get_event_log().whole(str(message.pk)))[-1]  # who follows it is told at once
+    assert (last["type"], last["answer"], last["message"]["status"]) == ("done", BEGINNING, "interrupted")
 
 
 async def test_one_that_cannot_be_taken_over_is_in_nobodys_way(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,3 +128,19 @@ async def test_one_that_cannot_be_taken_over_is_in_nobodys_way(api: Api, monkeyp
 
     await eventually(both)
     task.cancel()
+
+
+@pytest.mark.redis
+async def test_a_run_that_writes_is_listened_for(api: Api, workflow: ScriptedWorkflow, settings: Any) -> None:
+    settings.REDIS_URL = os.environ.get("RAGSITE_TEST_REDIS_URL") or pytest.skip("RAGSITE_TEST_REDIS_URL is not set")
+    settings.CHANNEL_LAYERS = {"default": redis_channel_layer(settings.REDIS_URL)}
+    workflow.hold()
+    message_id = UUID((await api.begin())["message_id"])
+
+    async def is_heard() -> bool:
+        return await is_listened_for(message_id)
+
+    await eventually(is_heard)
+    assert not await is_listened_for(uuid4())
+    await runs_shut_down()
+    await close_event_log()
