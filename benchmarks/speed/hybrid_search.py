@@ -34,7 +34,8 @@ from retrieval.engine.providers.registry import ModelRegistry
 from retrieval.engine.search import hybrid
 from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.milvus.backends import HNSW_EF
-from retrieval.engine.search.milvus.index import MilvusIndex, only_writer
+from retrieval.engine.search.milvus.index import MilvusIndex
+from retrieval.engine.search.milvus.writing import only_writer
 from retrieval.engine.text.analysis import search_terms, terms_text
 from retrieval.engine.values import CollectionRef, EmbeddingSpace, IndexRow, Query, SearchScope, StoredChunk
 

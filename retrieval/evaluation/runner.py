@@ -24,7 +24,8 @@ from retrieval.engine.prompting import PromptLibrary
 from retrieval.engine.providers.registry import ModelRegistry
 from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.search.hybrid import HybridSearcher
-from retrieval.engine.search.milvus.index import BM25_B, BM25_K1, MilvusIndex, only_writer
+from retrieval.engine.search.milvus.index import BM25_B, BM25_K1, MilvusIndex
+from retrieval.engine.search.milvus.writing import only_writer
 from retrieval.engine.steps.context.dedupe import dedupe
 from retrieval.engine.steps.judge.rerank import rerank
 from retrieval.engine.steps.query.hyde import hyde

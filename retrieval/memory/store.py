@@ -20,7 +20,7 @@ from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import Models
 from retrieval.engine.search.fusion import rrf_scores
 from retrieval.engine.steps import memory as memory_step
-from retrieval.engine.text.analysis import held_share, term_weights
+from retrieval.engine.text.term_weights import held_share, term_weights
 from retrieval.engine.values import EmbeddingSpace, Exchange, Recall, RememberedFact
 from retrieval.memory.selectors import memory_enabled
 from retrieval.memory.services import memories_used, memory_remember

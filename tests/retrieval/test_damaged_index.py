@@ -14,7 +14,8 @@ import pytest
 
 from ragsite.core.rag_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
-from retrieval.engine.search.milvus.index import MilvusIndex, only_writer
+from retrieval.engine.search.milvus.index import MilvusIndex
+from retrieval.engine.search.milvus.writing import only_writer
 from retrieval.engine.values import IndexRow
 from tests.milvus import COLLECTION, SPACE, unit_vector
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.engine.errors import ModelError
-from retrieval.engine.providers.chat import is_json
 from retrieval.engine.providers.registry import HABITS, Listing, load_kind, make_server
+from retrieval.engine.providers.reply_form import is_json
 from retrieval.engine.providers.server import ChatCall, ModelServer, ServedModel
 
 SCHEMA = {

@@ -13,7 +13,8 @@ from ragsite.core.rag_settings import Legs
 from ragsite.core.text import CONTROL, strip_invisible
 from retrieval.engine.errors import InvalidQueryError
 from retrieval.engine.ports import Vectors
-from retrieval.engine.text.analysis import held_terms, search_terms
+from retrieval.engine.text.analysis import search_terms
+from retrieval.engine.text.chinese import held_terms
 from retrieval.engine.text.languages import HAN_CHARACTER
 from retrieval.engine.values import Query
 

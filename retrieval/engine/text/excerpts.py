@@ -8,25 +8,19 @@ bold, and of a table the cells of its row. What is left out around it is "…".
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import PurePosixPath
 
+from retrieval.engine.text.excerpt_tables import Table, labelled_table, lines_of, markdown_table, row_line
 from retrieval.engine.text.languages import HAN_CHARACTER
 from retrieval.engine.text.statements import (
     CELL_END,
-    HEAD_END,
-    NAME_END,
     Block,
     Kind,
     blocks_of,
-    cells_of,
-    is_delimiter_row,
-    labelled_lines,
     list_sign,
-    row_cells,
     sentence_spans,
     without_emphasis,
 )
@@ -64,16 +58,6 @@ class Excerpt:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """head: as Markdown, a row and its delimiter. rows: start, end and cells of each in the passage's text."""
-
-    columns: tuple[str, ...]
-    delimiter: str
-    rows: tuple[tuple[int, int, tuple[str, ...]], ...]
-    caption: str = ""
-
-
 class Passage:
     """A passage's text, read for an excerpt.
 
@@ -85,13 +69,13 @@ class Passage:
         self.text = text
         self._is_markdown = PurePosixPath(file_name).suffix.lower() in MARKDOWN_ENDINGS or not file_name
         self._blocks = blocks_of(text)
-        self._tables: dict[int, _Table] = {}
+        self._tables: dict[int, Table] = {}
         for number, block in enumerate(self._blocks):
             source = text[block.start : block.end]
             if block.kind == "table":
                 above = tuple(head) if number == 0 else ()
-                self._tables[number] = _markdown_table(source, block.start, above)
-            elif block.kind == "text" and (table := _labelled_table(source, block.start)):
+                self._tables[number] = markdown_table(source, block.start, above)
+            elif block.kind == "text" and (table := labelled_table(source, block.start)):
                 self._tables[number] = table
         self.pieces = tuple(self._pieces())
 
@@ -229,16 +213,16 @@ class Passage:
         shown = self._plain(self.text[begins : best.start]) + marked + self._plain(self.text[best.end : ends])
         return before + shown + after
 
-    def _drawn_table(self, table: _Table, pieces: Sequence[Piece], at: int | None) -> str:
+    def _drawn_table(self, table: Table, pieces: Sequence[Piece], at: int | None) -> str:
         rows = {start: cells for start, _, cells in table.rows}
-        lines = [_row([self._cell(name) for name in table.columns]), table.delimiter]
+        lines = [row_line([self._cell(name) for name in table.columns]), table.delimiter]
         for number, piece in enumerate(pieces):
             cells = [self._cell(cell) for cell in rows[piece.start]]
             if number == at:
                 cells = [
                     f"**{without_emphasis(cell) if self._is_markdown else cell}**" if cell else "" for cell in cells
                 ]
-            lines.append(_row(cells))
+            lines.append(row_line(cells))
         left_out = len(table.rows) - len(pieces)
         caption = [self._plain(table.caption), ""] if table.caption else []
         return "\n".join([*caption, *lines, *(["", CUT] if left_out else [])])
@@ -266,95 +250,9 @@ def quoted(markdown: str) -> str:
     return "\n".join(f"> {line}".rstrip(" ") if not line.strip() else f"> {line}" for line in markdown.split("\n"))
 
 
-# ------------------------------------------------------------------------------------------------ tables
-def head_of(text: str) -> tuple[str, ...]:
-    """The head of the table that a text ends with: its two lines; empty where it ends with no table, or with one whose
-    head is further up."""
-    blocks = blocks_of(text)
-    if not blocks or blocks[-1].kind != "table":
-        return ()
-    lines = text[blocks[-1].start : blocks[-1].end].split("\n")
-    return tuple(lines[:2]) if len(lines) > 1 and is_delimiter_row(lines[1]) else ()
-
-
-def begins_inside_table(text: str) -> bool:
-    """Whether a text begins with rows of a table of Markdown whose head it lacks."""
-    blocks = blocks_of(text)
-    if not blocks or blocks[0].kind != "table":
-        return False
-    lines = text[blocks[0].start : blocks[0].end].split("\n")
-    return len(lines) < 2 or not is_delimiter_row(lines[1])
-
-
-def is_inside_table(text: str) -> bool:
-    """Whether a text is nothing but rows of a table whose head it lacks."""
-    return begins_inside_table(text) and len(blocks_of(text)) == 1
-
-
-def _markdown_table(source: str, start: int, head: Sequence[str]) -> _Table:
-    lines = list(_lines(source, start))
-    if len(lines) > 1 and is_delimiter_row(lines[1][2]):
-        head = (lines[0][2], lines[1][2])
-        lines = lines[2:]
-    rows = [(begin, end, tuple(row_cells(line))) for begin, end, line in lines if not is_delimiter_row(line)]
-    columns = tuple(row_cells(head[0])) if head else ("",) * max((len(cells) for _, _, cells in rows), default=1)
-    delimiter = head[1].strip() if head else _delimiter(columns)
-    return _Table(columns, delimiter, tuple((begin, end, _fitted(cells, len(columns))) for begin, end, cells in rows))
-
-
-def _labelled_table(source: str, start: int) -> _Table | None:
-    """Of a run of lines with rows `column: cell; …`; None where it has none."""
-    lines = list(_lines(source, start))
-    plain = [line for _, _, line in lines]
-    labelled = labelled_lines(plain)
-    if not labelled:
-        return None
-    before = plain[: min(labelled)]
-    head = next((line for line in before if HEAD_END in line), "")
-    rows = [lines[at] for at in sorted(labelled)]
-    columns = tuple(head.split(HEAD_END)) if head else _columns([line for _, _, line in rows])
-    if not columns:
-        return None
-    return _Table(
-        columns,
-        _delimiter(columns),
-        tuple((begin, end, tuple(cells_of(line, columns))) for begin, end, line in rows),
-        caption="\n".join(line for line in before if line != head),
-    )
-
-
-def _columns(rows: Sequence[str]) -> tuple[str, ...]:
-    """The names that several rows have in front of a cell, in their order; all of a single row."""
-    names = Counter(
-        name for row in rows for piece in row.split(CELL_END) for name, end, _ in [piece.partition(NAME_END)] if end
-    )
-    least = min(2, len(rows))
-    return tuple(name.strip() for name, count in names.items() if count >= least)
-
-
-def _fitted(cells: Sequence[str], count: int) -> tuple[str, ...]:
-    """As many cells as there are columns."""
-    return tuple([*cells, *[""] * (count - len(cells))][:count])
-
-
-def _delimiter(columns: Sequence[str]) -> str:
-    return f"|{'---|' * len(columns)}"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-# ------------------------------------------------------------------------------------------------ lines
-def _lines(source: str, start: int) -> Iterator[tuple[int, int, str]]:
-    for line in source.split("\n"):
-        yield start, start + len(line), line
-        start += len(line) + 1
-
-
 def _code_lines(text: str, block: Block) -> Iterator[tuple[int, int]]:
     """Of a piece of code, without its fences and blank lines."""
-    for start, end, line in _lines(text[block.start : block.end], block.start):
+    for start, end, line in lines_of(text[block.start : block.end], block.start):
         if line.strip() and not line.strip().startswith(("```", "~~~")):
             yield start, end
 

@@ -18,7 +18,7 @@ from retrieval.engine.errors import IndexUnavailableError, ModelError
 from retrieval.engine.path_details import AssessDetails
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.reasons import reason_of
-from retrieval.engine.search.hybrid import SEARCH_TIMEOUT_S
+from retrieval.engine.search.space_search import SEARCH_TIMEOUT_S
 from retrieval.engine.steps.answer.continuation import Begun, write_on
 from retrieval.engine.steps.answer.curated import curated_answer
 from retrieval.engine.steps.answer.direct import reply_without_search

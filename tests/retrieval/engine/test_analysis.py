@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from retrieval.engine.text.analysis import MAX_TERM_CHARS, analyze, query_terms, search_terms, terms_text
+from retrieval.engine.text.analysis import analyze, query_terms, search_terms, terms_text
 from retrieval.engine.text.languages import detect_language
+from retrieval.engine.text.words import MAX_TERM_CHARS
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine.search.milvus.filters import MAX_ENCODED_CHARS, encode_value, identifier, in_collections
-from retrieval.engine.search.milvus.index import MilvusIndex, only_writer
+from retrieval.engine.search.milvus.index import MilvusIndex
+from retrieval.engine.search.milvus.writing import only_writer
 from retrieval.engine.values import SearchFilters, Vocabulary
 from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
 

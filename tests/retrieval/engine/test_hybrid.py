@@ -12,7 +12,7 @@ import pytest
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import LegHit, SearchRequest, SearchResult
-from retrieval.engine.search.hybrid import REPEAT_PENALTY, HybridSearcher
+from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.query_groups import (
     MAX_QUERY_CHARS,
     WHOLE_WORD_WEIGHT,
@@ -20,6 +20,7 @@ from retrieval.engine.search.query_groups import (
     query_groups,
     query_text,
 )
+from retrieval.engine.search.space_search import REPEAT_PENALTY
 from retrieval.engine.values import CollectionRef, EmbeddingSpace, Query, SearchFilters, SearchScope, StoredChunk
 
 SPACE, OTHER = EmbeddingSpace("m", 2), EmbeddingSpace("n", 2)

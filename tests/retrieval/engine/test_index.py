@@ -17,8 +17,9 @@ from ragsite.core.rag_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.search.milvus import connection
-from retrieval.engine.search.milvus.index import MilvusIndex, WriteRight, only_writer
+from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.search.milvus.schema import MAX_TERMS_BYTES, entity
+from retrieval.engine.search.milvus.writing import WriteRight, only_writer
 from retrieval.engine.text.analysis import search_terms
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import EmbeddingSpace, SearchFilters
@@ -244,10 +245,10 @@ async def test_after_a_call_that_hung_the_next_ones_are_given_up_soon(
 
     monkeypatch.setattr(connection, "HUNG_TIMEOUT_S", 0.05)
     with pytest.raises(IndexUnavailableError):
-        await index._connection.call(hang, timeout_s=0.05)
+        await index._collections._connection.call(hang, timeout_s=0.05)
     async with asyncio.timeout(30):
         with pytest.raises(IndexUnavailableError):
-            await index._connection.call(hang, timeout_s=3600)
+            await index._collections._connection.call(hang, timeout_s=3600)
     monkeypatch.setattr(connection, "HUNG_TIMEOUT_S", 20.0)
     assert await index.chunk_ids(SPACE) == set()  # it answers again
-    assert index._connection._hung_until == 0.0
+    assert index._collections._connection._hung_until == 0.0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.engine.providers.chat import is_json
+from retrieval.engine.providers.reply_form import is_json
 from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.text.quoting import neutralise
 from retrieval.engine.text.sentences import split_sentences

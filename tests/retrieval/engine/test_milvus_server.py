@@ -20,7 +20,8 @@ from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.search.milvus.filters import LONG_LIST, Templates, in_collections
-from retrieval.engine.search.milvus.index import MilvusIndex, only_writer
+from retrieval.engine.search.milvus.index import MilvusIndex
+from retrieval.engine.search.milvus.writing import only_writer
 from retrieval.engine.values import CollectionRef, SearchFilters
 from tests.milvus import COLLECTION, SPACE, ids, row
 from tests.milvus_servers import NODES, MilvusServer
@@ -66,9 +67,9 @@ async def test_the_emulation_refuses_a_second_flush_within_ten_seconds(
 ) -> None:
     await index.upsert(SPACE, [row("text")])
     name = index.alias(SPACE)
-    await index._do("flush", name)
+    await index._collections.do("flush", name)
     with pytest.raises(IndexUnavailableError):
-        await index._connection.call(lambda client: client.flush(name, timeout=0.5), timeout_s=5.0)
+        await index._collections._connection.call(lambda client: client.flush(name, timeout=0.5), timeout_s=5.0)
     assert emulated_server.refused_flushes > 0
 
 

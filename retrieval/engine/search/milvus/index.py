@@ -1,20 +1,17 @@
 """The vector index on Milvus: `MilvusIndex` writes, searches and rebuilds, alike on every kind of Milvus (`backends`).
 
-One Milvus collection per embedding space, reached through an alias (`ragsite_<model>_<dim>_<hash>` → `…_g1`), so that a
-rebuild fills the next generation beside it and swaps. Every write is made by one writer at a time, and ends with what
-makes it durable: Milvus Lite loses the acknowledged rows of concurrent writers when it is killed.
+One Milvus collection per embedding space (`collections`), which a rebuild replaces. Every write is made by one writer
+at a time, and ends with what makes it durable: Milvus Lite loses the acknowledged rows of concurrent writers when it is
+killed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,51 +19,22 @@ from numpy.typing import NDArray
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine.errors import SpaceMissingError
 from retrieval.engine.ports import LegHit, Vectors
-from retrieval.engine.search.milvus import connection
-from retrieval.engine.search.milvus.backends import Backend, find_backend, generation_number, generations
-from retrieval.engine.search.milvus.connection import MilvusConnection, MissingCollectionError
+from retrieval.engine.search.milvus.backends import generation_number
+from retrieval.engine.search.milvus.collections import Generation, MilvusCollections
+from retrieval.engine.search.milvus.connection import MissingCollectionError
 from retrieval.engine.search.milvus.filters import any_of, identifier, in_collections, rows_of
-from retrieval.engine.search.milvus.schema import create_collection, entity
+from retrieval.engine.search.milvus.schema import entity
+from retrieval.engine.search.milvus.writing import WriteRight, WriterLock
 from retrieval.engine.values import EmbeddingSpace, IndexRow, Level, SearchFilters
 
 BM25_K1 = 0.9  # saturation of a term's frequency
 BM25_B = 0.4  # weight of a chunk's length
 
 MAX_RESULTS = 16_384  # of one query or search, on every backend
-WRITE_TIMEOUT_S = 120.0  # of one batch, and of reading all ids back
 WRITE_BATCH_SIZE = 500  # rows in one write
 
 
-class WriteRight(Protocol):
-    """What the holder of the writer lock has in hand."""
-
-    async def aensure(self) -> None:
-        """Right before each write. Raises what its lock turns into IndexUnavailableError, once the lock is lost."""
-        ...
-
-
-WriterLock = Callable[[str], AbstractAsyncContextManager[WriteRight]]
 DELETE_BATCH = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """A Milvus collection that is being filled beside the one in use; `MilvusIndex.swapping` puts it in its place."""
-
-    space: EmbeddingSpace
-    alias: str
-    name: str
-
-
-class _OnlyWriter:
-    async def aensure(self) -> None:
-        """Holds no lock: no other writer exists."""
-
-
-@contextlib.asynccontextmanager
-async def only_writer(space_key: str) -> AsyncIterator[WriteRight]:
-    """The writer lock for a collection whose name nobody else knows."""
-    yield _OnlyWriter()
 
 
 class MilvusIndex:
@@ -89,12 +57,8 @@ class MilvusIndex:
         k1: float = BM25_K1,
         b: float = BM25_B,
     ) -> None:
-        self._settings = settings
-        self._connection = MilvusConnection(settings, find_uri=uri if callable(uri) else lambda: uri)
         self._writer_lock = writer_lock
-        self._bm25 = {"bm25_k1": k1, "bm25_b": b}
-        self._known: set[str] = set()  # aliases that were there when last used
-        self._found_backend: Backend | None = None
+        self._collections = MilvusCollections(settings, find_uri=uri if callable(uri) else lambda: uri, k1=k1, b=b)
 
     # -------------------------------------------------------------------------------------------- writing
     async def upsert(self, space: EmbeddingSpace, rows: Sequence[IndexRow]) -> None:
@@ -102,13 +66,13 @@ class MilvusIndex:
         if rows:
             alias = self.alias(space)
             async with self._writer_lock(alias) as right:
-                await self._ensure_collection(space, right)
+                await self._collections.ensure_collection(space, right)
                 try:
-                    await self._write(right, await self._in_use(alias), rows)
+                    await self._write(right, await self._collections.in_use(alias), rows)
                 except MissingCollectionError:  # Milvus lost its data since we last looked
-                    self._known.discard(alias)
-                    await self._ensure_collection(space, right)
-                    await self._write(right, await self._in_use(alias), rows)
+                    self._collections.forget(space)
+                    await self._collections.ensure_collection(space, right)
+                    await self._write(right, await self._collections.in_use(alias), rows)
 
     async def delete_chunks(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> None:
         await self._delete(space, _batches_of(chunk_ids))
@@ -123,17 +87,17 @@ class MilvusIndex:
         """Remove the space with all its generations; for throw-away collections. Raises IndexUnavailableError."""
         alias = self.alias(space)
         async with self._writer_lock(alias) as right:
-            self._known.discard(alias)
-            backend = await self._backend()
-            await backend.take_out_of_use(partial(self._change, right), alias)
-            await self._drop_generations(right, alias, keep="")
+            self._collections.forget(space)
+            backend = await self._collections.backend()
+            await backend.take_out_of_use(partial(self._collections.change, right), alias)
+            await self._collections.drop_generations(right, alias, keep="")
 
     async def _write(self, right: WriteRight, name: str, rows: Sequence[IndexRow]) -> None:
         for at in range(0, len(rows), WRITE_BATCH_SIZE):
-            await self._change(
+            await self._collections.change(
                 right, "upsert", name, [entity(row) for row in rows[at : at + WRITE_BATCH_SIZE]], slow=True
             )
-        await (await self._backend()).make_durable(partial(self._change, right), name)
+        await (await self._collections.backend()).make_durable(partial(self._collections.change, right), name)
 
     async def _delete(self, space: EmbeddingSpace, expressions: Sequence[str]) -> None:
         if not expressions:
@@ -141,10 +105,10 @@ class MilvusIndex:
         alias = self.alias(space)
         async with self._writer_lock(alias) as right:
             with contextlib.suppress(MissingCollectionError):
-                name = await self._in_use(alias)
+                name = await self._collections.in_use(alias)
                 for expression in expressions:
-                    await self._change(right, "delete", name, filter=expression, slow=True)
-                await (await self._backend()).make_durable(partial(self._change, right), name)
+                    await self._collections.change(right, "delete", name, filter=expression, slow=True)
+                await (await self._collections.backend()).make_durable(partial(self._collections.change, right), name)
 
     # -------------------------------------------------------------------------------------------- reading
     async def count(self, space: EmbeddingSpace) -> int:
@@ -155,7 +119,7 @@ class MilvusIndex:
     async def chunk_ids(self, space: EmbeddingSpace) -> set[str]:
         """All ids of a space."""
         with contextlib.suppress(MissingCollectionError):
-            return await self._ids(await self._in_use(self.alias(space)))
+            return await self._ids(await self._collections.in_use(self.alias(space)))
         return set()
 
     async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
@@ -181,7 +145,7 @@ class MilvusIndex:
         level "documents": summaries and first chunks alone. fresh: what was written in the last seconds must be seen,
         which a server has to wait for.
         """
-        backend = await self._backend()
+        backend = await self._collections.backend()
         params = {"metric_type": "COSINE", "params": backend.vector_search(limit)}
         rows = _Rows(collection_ids, filters, level, fresh)
         return await self._search(space, list(vectors), "vector", params, rows, limit)
@@ -218,7 +182,7 @@ class MilvusIndex:
     ) -> list[list[LegHit]]:
         if not data or not rows.collection_ids:
             return [[] for _ in data]
-        backend = await self._backend()
+        backend = await self._collections.backend()
         listed, lists = backend.lists()
         expression = f"{in_collections(rows.collection_ids, rows.filters, listed)} and {rows_of(rows.level)}"
         options: dict[str, Any] = {
@@ -231,14 +195,16 @@ class MilvusIndex:
             **backend.consistency(fresh=rows.fresh),
         }
         try:
-            legs = await self._do("search", await self._in_use(self.alias(space)), data=list(data), **options)
+            legs = await self._collections.do(
+                "search", await self._collections.in_use(self.alias(space)), data=list(data), **options
+            )
         except MissingCollectionError as error:
             raise SpaceMissingError from error
         return [_hits(leg, negative=field == "sparse") for leg in legs]
 
     async def _query_space(self, space: EmbeddingSpace, expression: str, fields: Sequence[str]) -> list[dict[str, Any]]:
         try:
-            name = await self._in_use(self.alias(space))
+            name = await self._collections.in_use(self.alias(space))
         except MissingCollectionError:
             return []
         return await self._query(name, expression, fields)
@@ -246,7 +212,7 @@ class MilvusIndex:
     async def _query(self, name: str, expression: str, fields: Sequence[str], **options: Any) -> list[dict[str, Any]]:
         options |= {"output_fields": list(fields), "consistency_level": "Strong"}
         try:
-            return list(await self._do("query", name, filter=expression, slow=True, **options))
+            return list(await self._collections.do("query", name, filter=expression, slow=True, **options))
         except MissingCollectionError:
             return []
 
@@ -266,10 +232,10 @@ class MilvusIndex:
     async def build_generation(self, space: EmbeddingSpace) -> Generation:
         """A new, empty Milvus collection beside the one in use, which goes on serving searches."""
         alias = self.alias(space)
-        current = await (await self._backend()).generation_in_use(self._do, alias)
+        current = await (await self._collections.backend()).generation_in_use(self._collections.do, alias)
         number = generation_number(current) + 1 if current else 1
         generation = Generation(space, alias, f"{alias}_g{number}")
-        await self._create(generation, keep_existing=False)
+        await self._collections.create(generation, keep_existing=False)
         return generation
 
     async def write_generation(self, generation: Generation, rows: Sequence[IndexRow]) -> None:
@@ -283,90 +249,26 @@ class MilvusIndex:
     async def trim_generation(self, generation: Generation, chunk_ids: Sequence[str]) -> None:
         """Delete rows whose chunks have gone while the generation was being filled."""
         for expression in _batches_of(chunk_ids):
-            await self._do("delete", generation.name, filter=expression, slow=True)
+            await self._collections.do("delete", generation.name, filter=expression, slow=True)
 
     @contextlib.asynccontextmanager
     async def swapping(self, generation: Generation) -> AsyncIterator[None]:
         """Hold the space's writers off for the last catching-up, then let searches see the new generation."""
         async with self._writer_lock(generation.alias) as right:
             yield
-            await self._swap(generation, right)
+            await self._collections.swap(generation, right)
 
-    async def _swap(self, generation: Generation, right: WriteRight) -> None:
-        backend = await self._backend()
-        await self._do("load_collection", generation.name, slow=True, **backend.load_options())
-        await backend.put_in_use(self._do, partial(self._change, right), generation.alias, generation.name)
-        self._known.add(generation.alias)
-        await self._drop_generations(right, generation.alias, keep=generation.name)
-
-    async def _drop_generations(self, right: WriteRight, alias: str, *, keep: str) -> None:
-        """The one before, and what a killed rebuild has left."""
-        for name in generations(await self._do("list_collections"), alias):
-            if name != keep:
-                await self._change(right, "drop_collection", name)
-
-    # -------------------------------------------------------------------------------------------- names, connection
+    # -------------------------------------------------------------------------------------------- connection
     def alias(self, space: EmbeddingSpace) -> str:
-        """Also the key of the writer lock. Models whose names differ in punctuation alone do not meet."""
-        slug = re.sub(r"[^a-z0-9]+", "_", space.model.lower()).strip("_")[:60]
-        digest = hashlib.sha256(space.model.encode()).hexdigest()[:6]
-        return f"{self._settings.prefix}_{slug}_{space.dim}_{digest}"
-
-    async def _ensure_collection(self, space: EmbeddingSpace, right: WriteRight) -> None:
-        alias = self.alias(space)
-        if alias in self._known:
-            return
-        if not await (await self._backend()).generation_in_use(self._do, alias):
-            generation = Generation(space, alias, f"{alias}_g1")
-            await self._create(generation, keep_existing=True)
-            await self._swap(generation, right)
-        self._known.add(alias)
-
-    async def _create(self, generation: Generation, *, keep_existing: bool) -> None:
-        backend = await self._backend()
-        await self._connection.define(
-            lambda client: create_collection(
-                client,
-                backend,
-                generation.name,
-                dim=generation.space.dim,
-                bm25=self._bm25,
-                keep_existing=keep_existing,
-            )
-        )
-
-    async def _in_use(self, alias: str) -> str:
-        """Raises MissingCollectionError."""
-        return await (await self._backend()).name_in_use(self._do, alias)
-
-    async def _backend(self) -> Backend:
-        if self._found_backend is None:
-            self._found_backend = await find_backend(self._do, self._settings)
-        return self._found_backend
-
-    async def _change(self, right: WriteRight, method: str, *args: Any, **kwargs: Any) -> Any:
-        """`_do`, as long as this process is the one that may write."""
-        await right.aensure()
-        return await self._do(method, *args, **kwargs)
-
-    async def _do(self, method: str, *args: Any, slow: bool = False, **kwargs: Any) -> Any:
-        """Call a method of the client; the first of `args` is the collection. Raises IndexUnavailableError,
-        MissingCollectionError."""
-        timeout = WRITE_TIMEOUT_S if slow else connection.TIMEOUT_S
-        return await self._connection.call(
-            lambda client: getattr(client, method)(*args, timeout=timeout, **kwargs),
-            collection=args[0] if args else "",
-            load_options=self._found_backend.load_options() if self._found_backend else {},
-            timeout_s=timeout,
-        )
+        """The name of the space's collection; also the key of the writer lock."""
+        return self._collections.alias(space)
 
     async def ping(self) -> None:
         """Raises IndexUnavailableError."""
-        timeout = connection.CONNECT_TIMEOUT_S
-        await self._connection.call(lambda client: client.list_collections(timeout=timeout), timeout_s=timeout)
+        await self._collections.ping()
 
     async def close(self) -> None:
-        await self._connection.close()
+        await self._collections.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.steps.context.joining import seam
-from retrieval.engine.text.analysis import analyze, term_weights
-from retrieval.engine.text.excerpts import Passage, begins_inside_table, escaped, head_of, is_inside_table, quoted
+from retrieval.engine.text.analysis import analyze
+from retrieval.engine.text.excerpt_tables import begins_inside_table, head_of, is_inside_table
+from retrieval.engine.text.excerpts import Passage, escaped, quoted
 from retrieval.engine.text.phrases import Language, in_script_of
 from retrieval.engine.text.statements import headed_statements_of
+from retrieval.engine.text.term_weights import term_weights
 from retrieval.engine.values import (
     HEADING_JOIN,
     GroundedSentence,

@@ -14,9 +14,10 @@ from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import CompressDetails
 from retrieval.engine.steps.context.order import fit
 from retrieval.engine.steps.step import step
-from retrieval.engine.text.analysis import held_share, term_weights, terms_of
+from retrieval.engine.text.analysis import terms_of
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.text.statements import headed_statements_of
+from retrieval.engine.text.term_weights import held_share, term_weights
 from retrieval.engine.trace import note, skip
 from retrieval.engine.values import ScoredChunk
 

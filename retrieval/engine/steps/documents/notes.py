@@ -18,7 +18,7 @@ from ragsite.core.messages import worded
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.path_details import CompressDetails
-from retrieval.engine.providers.chat import limited, shaped
+from retrieval.engine.providers.reply_form import limited, shaped
 from retrieval.engine.steps.documents.excerpts import Excerpt
 from retrieval.engine.steps.documents.parts import (
     MOST_SOURCES,

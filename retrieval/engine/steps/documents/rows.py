@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import CompressDetails
-from retrieval.engine.providers.chat import limited
+from retrieval.engine.providers.reply_form import limited
 from retrieval.engine.steps.documents.compare import Row, RowKind
 from retrieval.engine.steps.documents.excerpts import Excerpt, label_of
 from retrieval.engine.steps.documents.notes import PassageNumber

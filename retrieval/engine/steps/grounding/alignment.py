@@ -15,7 +15,8 @@ from retrieval.engine.ports import Models, Vectors
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.reasons import Reason, reason_of
 from retrieval.engine.steps.grounding.overlap import Overlap, is_comparable, overlap, passage_terms, statement_weights
-from retrieval.engine.text.analysis import held_share, query_terms
+from retrieval.engine.text.analysis import query_terms
+from retrieval.engine.text.term_weights import held_share
 from retrieval.engine.values import Source
 
 NEAR_SHARE = 0.7  # of a passage's score: its best two neighbouring sentences

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from retrieval.engine.text.analysis import analyze, held_share, query_terms, rarity
+from retrieval.engine.text.analysis import analyze, query_terms
 from retrieval.engine.text.languages import HAN, KANA, UNKNOWN, detect_language, shown_language, to_simplified
 from retrieval.engine.text.numbers import known_numbers, number_term, stated_numbers
 from retrieval.engine.text.sentences import sentence_spans
+from retrieval.engine.text.term_weights import held_share, rarity
+from retrieval.engine.text.words import fold_accents
 from retrieval.engine.values import StoredChunk
 
 QUESTION_SHARE = 0.15  # of its weight that a word keeps which the question holds already
@@ -150,12 +152,6 @@ def _main_script(text: str) -> str:
     return found[0][0] if found else ""
 
 
-def without_accents(word: str) -> str:
-    if word.isascii():
-        return word
-    return "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
-
-
 @lru_cache(maxsize=4096)
 def vocabulary(text: str) -> frozenset[str]:
     """The words of a text as they are written, small ones included; characters where no blanks part words."""
@@ -196,5 +192,5 @@ def sentences_of(text: str) -> tuple[Place, ...]:
 def _terms(text: str, language: str = "") -> frozenset[str]:
     """The words as they are written, too: a short statement may be taken for another language than the passage; then
     other stems are made of it, and other small words are left out."""
-    written = (without_accents(word) for word in vocabulary(text) if len(word) > 1)
+    written = (fold_accents(word) for word in vocabulary(text) if len(word) > 1)
     return frozenset({*analyze(text, language=language), *written, *map(number_term, known_numbers(text))})

@@ -19,7 +19,7 @@ from ragsite.core.messages import worded
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.path_details import VerifyDetails
-from retrieval.engine.providers.chat import exactly
+from retrieval.engine.providers.reply_form import exactly
 from retrieval.engine.steps.judge.verdict import RetrievalJudgement
 from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.markers import without_citations

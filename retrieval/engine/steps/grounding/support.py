@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ragsite.core.messages import joined, worded
 from retrieval.engine.steps.grounding.overlap import Place, is_comparable, overlap, passage_terms, statement_weights
-from retrieval.engine.text.analysis import held_share
 from retrieval.engine.text.numbers import NUMBER_SIGN, known_numbers, number_term, stated_numbers
+from retrieval.engine.text.term_weights import held_share
 from retrieval.engine.values import StoredChunk
 
 NUMBERS_CHECKED = 0.2  # share of the score that its numbers make up: to have them says little, to lack one is decisive

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import AssessDetails
-from retrieval.engine.providers.chat import limited
+from retrieval.engine.providers.reply_form import limited
 from retrieval.engine.reasons import Reason
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import AssessDetails, RerankDetails
-from retrieval.engine.providers.chat import exactly
+from retrieval.engine.providers.reply_form import exactly
 from retrieval.engine.steps.judge.assessment import (
     Assessment,
     ClarifyingQuestion,

@@ -16,7 +16,7 @@ from ragsite.core.messages import counted
 from retrieval.engine.deps import Deadline, Deps
 from retrieval.engine.model_calls import queue_model_call
 from retrieval.engine.path_details import GradedDocument, GradeDetails
-from retrieval.engine.providers.chat import limited
+from retrieval.engine.providers.reply_form import limited
 from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.judge.scores import TOP_SCORE, Score, check_score, judging_is_on, quoted, rank
 from retrieval.engine.steps.step import step, try_call

@@ -15,7 +15,7 @@ from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.path_details import RerankDetails
 from retrieval.engine.providers import rerank_http
-from retrieval.engine.providers.chat import exactly
+from retrieval.engine.providers.reply_form import exactly
 from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.steps.judge.scores import TOP_SCORE, Score, check_score, quoted, rank, scores_by_chunk
 from retrieval.engine.steps.step import step

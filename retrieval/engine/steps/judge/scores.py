@@ -8,7 +8,7 @@ from typing import Annotated
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
-from retrieval.engine.providers.chat import limited
+from retrieval.engine.providers.reply_form import limited
 from retrieval.engine.steps.context.order import fit
 from retrieval.engine.text.quoting import quote_source
 from retrieval.engine.values import Question, ScoredChunk

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.providers.chat import limited
+from retrieval.engine.providers.reply_form import limited
 from retrieval.engine.steps.judge.assessment import Assessment, assessed, not_judged
 from retrieval.engine.steps.judge.scores import judging_is_on, quoted
 from retrieval.engine.steps.step import step

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.providers.chat import shaped
+from retrieval.engine.providers.reply_form import shaped
 from retrieval.engine.steps.judge.assessment import (
     Assessment,
     ClarifyingQuestion,

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.path_details import QueriesDetails
-from retrieval.engine.providers.chat import limited
+from retrieval.engine.providers.reply_form import limited
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note
 from retrieval.engine.values import Query, QueryKind, Question

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.providers.chat import exactly
+from retrieval.engine.providers.reply_form import exactly
 from retrieval.engine.steps.query.queries import (
     NONE,
     ClearQuery,

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import RouteDetails
-from retrieval.engine.providers.chat import limited, shaped
+from retrieval.engine.providers.reply_form import limited, shaped
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.languages import to_simplified
 from retrieval.engine.text.quoting import one_line

@@ -22,7 +22,7 @@ from retrieval.engine.errors import WebSearchError
 from retrieval.engine.path_details import FoundPage, WebSearchDetails
 from retrieval.engine.ports import SearchResult, WebResult
 from retrieval.engine.providers import web_search as engine
-from retrieval.engine.providers.chat import limited
+from retrieval.engine.providers.reply_form import limited
 from retrieval.engine.reasons import reason_of
 from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.analysis import query_terms, terms_of

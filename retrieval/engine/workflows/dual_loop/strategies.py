@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.path_details import RouteDetails
-from retrieval.engine.providers.chat import limited, shaped
+from retrieval.engine.providers.reply_form import limited, shaped
 from retrieval.engine.steps import memory
 from retrieval.engine.steps.query.queries import VARIANTS, QueryText, distinct
 from retrieval.engine.steps.step import step

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.path_details import PlanDetails, PlannedTask
-from retrieval.engine.providers.chat import limited, shaped
+from retrieval.engine.providers.reply_form import limited, shaped
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import one_line, quote_history
 from retrieval.engine.trace import StepRecord, running_entry

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelOutputError
 from retrieval.engine.path_details import ReflectDetails
-from retrieval.engine.providers.chat import exactly
+from retrieval.engine.providers.reply_form import exactly
 from retrieval.engine.steps.judge.scores import (
     TOP_SCORE,
     YES_SCORE,

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import RewriteDetails
-from retrieval.engine.providers.chat import limited
+from retrieval.engine.providers.reply_form import limited
 from retrieval.engine.steps.query.queries import NONE, QueryText, new_query, no_queries
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import label, one_line
