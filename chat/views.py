@@ -28,7 +28,7 @@ from ragsite.core.storage import MIB
 from retrieval.engine.workflows.registry import get_workflow
 from retrieval.engine.workflows.self_corrective import limits
 from retrieval.knowledge.ingest.sniff import EXTENSIONS
-from retrieval.knowledge.selectors import collection_list, sample_document_ids, sample_documents
+from retrieval.knowledge.selectors import collections_offered, sample_document_ids, sample_documents
 
 STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page
 RELAXED_PASS_RATE = 0.4  # and for the relaxed one
@@ -88,7 +88,7 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
                 "address": row.address,
                 "owner": row.owner.username if row.owner else None,
             }
-            for row in collection_list(user=request.user)
+            for row in collections_offered(user=request.user)
         ],
         "defaults": {
             "topK": limits.TOP_K,

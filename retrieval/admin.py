@@ -5,18 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from ragsite.core.api.pagination import KeysFirst
 from ragsite.core.errors import AppError
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
 from retrieval.knowledge.index_sync.reembedding import reembedding_start
+from retrieval.knowledge.ingest.sniff import MEDIA_TYPES
+from retrieval.knowledge.selectors import with_document_count
 from retrieval.knowledge.services.collections import collection_approve
 from retrieval.knowledge.services.documents import document_delete, document_reingest
 from retrieval.models import Collection, Document, IngestJob
+
+ORDINARY = Collection.objects.filter(conversation_id=None)  # they hold no files of people's conversations
+MOST_CHOICES = 500  # of a filter
 
 
 class ActionsAdmin(ReadOnlyAdmin):
@@ -41,6 +47,7 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
     ]
     list_filter = ["visibility", "approved", "embedding_model"]
     list_select_related = ["owner"]
+    paginator = KeysFirst
     ordering = ["name", "pk"]  # a count beside each row takes the model's own order away
     search_fields = ["name", "description", "owner__username"]
     date_hierarchy = "created_at"
@@ -49,7 +56,7 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
         """Without those that hold the files of people's conversations."""
         ordinary = super().get_queryset(request).filter(conversation_id=None)
-        return ordinary.annotate(document_count=Count("documents"))
+        return with_document_count(ordinary)
 
     @admin.action(description=_("Search for everyone by default"), permissions=["action"])
     def approve(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
@@ -82,6 +89,26 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
         return int(collection.document_count)
 
 
+class CollectionFilter(admin.RelatedFieldListFilter):
+    """Without those of conversations, and without looking through all documents for the collections that hold any."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        return [(row.pk, row.address) for row in ORDINARY.select_related("owner").order_by("name", "pk")[:MOST_CHOICES]]
+
+
+class MediaTypeFilter(admin.SimpleListFilter):
+    """Of the kinds that the site reads."""
+
+    title = _("media type")
+    parameter_name = "media_type"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(media_type, media_type) for media_type in sorted(set(MEDIA_TYPES.values()))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> QuerySet[Document]:
+        return queryset.filter(media_type=self.value()) if self.value() else queryset
+
+
 class IngestJobInline(PartOfHistoryAdmin, admin.TabularInline):
     """A document's jobs, on its page."""
 
@@ -104,18 +131,19 @@ class DocumentAdmin(ActionsAdmin, admin.ModelAdmin):
         "problem",
         "created_at",
     ]
-    list_filter = ["status", ("collection", admin.RelatedOnlyFieldListFilter), "media_type"]
+    list_filter = ["status", ("collection", CollectionFilter), MediaTypeFilter]
     list_select_related = ["collection", "uploaded_by"]
     list_per_page = 50
-    search_fields = ["title__icontains_han", "file_name__icontains_han", "content_hash", "department"]
-    date_hierarchy = "created_at"
+    search_fields = ["title__icontains_han", "file_name__icontains_han"]
+    ordering = ["-created_at", "pk"]
+    paginator = KeysFirst
     show_full_result_count = False
     actions = ["read_again"]
     inlines = [IngestJobInline]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         """Without the files of people's conversations."""
-        return super().get_queryset(request).filter(collection__conversation_id=None)
+        return super().get_queryset(request).filter(collection__in=ORDINARY.values("pk"))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         """One by one: with the last document a collection forgets in which index their rows are."""

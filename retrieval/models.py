@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from ragsite.core.leases import Leased
 from ragsite.core.localized import localized_text
 from ragsite.core.messages import say
+from retrieval.knowledge.lookups import TrigramIndex
 
 # Neither "/" nor ":", which part a name from its owner's, nor the form of an id: an address means one thing.
 name_validator = RegexValidator(
@@ -237,6 +238,26 @@ class Document(models.Model):
             models.Index(fields=["collection", "status"]),
             models.Index(fields=["collection", "department", "doc_type", "policy_year"], name="document_metadata"),
             models.Index(fields=["collection", "size_bytes"], name="document_usage"),
+            models.Index(fields=["-created_at", "id", "collection"], name="document_newest"),
+            models.Index(fields=["collection", "-created_at", "id"], name="document_newest_of_collection"),
+            # Counts read these alone, and no document.
+            models.Index(
+                fields=["collection", "chunk_count"],
+                condition=Q(status="ready", superseded_at=None),
+                name="document_searched",
+            ),
+            models.Index(
+                fields=["collection"],
+                condition=Q(status="ready", superseded_at=None) & ~Q(summary=""),
+                name="document_summarised",
+            ),
+            models.Index(
+                fields=["collection"],
+                condition=Q(status__in=["queued", "parsing", "embedding"]),
+                name="document_being_read",
+            ),
+            TrigramIndex(fields=["title"], name="document_title_trigrams"),
+            TrigramIndex(fields=["file_name"], name="document_file_name_trigrams"),
         ]
 
     def __str__(self) -> str:

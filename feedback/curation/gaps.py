@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -93,48 +94,75 @@ def _place(answers: Sequence[Message]) -> int:
     """Each question into its gap, the oldest first. Returns how many gaps are new."""
     texts = {answer.pk: answer.searched_for or _question(answer) for answer in answers}
     model, vectors = _embedded([text for text in texts.values() if text.strip()])
-    leaders = [_Leader(gap, model) for gap in KnowledgeGap.objects.order_by("pk")] if answers else []
+    leaders = _Leaders(model)
+    if answers:
+        for earlier in KnowledgeGap.objects.order_by("pk"):
+            leaders.add(earlier)
     made = 0
+    questions = []
     for answer in answers:
         if not (text := texts[answer.pk]).strip():
             continue
         collection = _collection(answer.request)
         terms = frozenset(analyze(text)[:MAX_TERMS])
         vector = vectors.get(text)
-        gap = next(
-            (one.gap for one in leaders if one.gap.collection_id == collection and one.near(terms, vector)), None
-        )
+        gap = leaders.nearest(terms, vector, collection_id=collection)
         if gap is None:
             known = Collection.objects.filter(pk=collection).first() if collection else None
             gap = KnowledgeGap.objects.create(
-                collection=known,
-                terms=" ".join(sorted(terms)),
-                vector_model=model if vector is not None else "",
+                collection=known, terms=" ".join(sorted(terms)), vector_model=model if vector is not None else "",
                 vector=vector_encode(vector) if vector is not None else b"",
-            )
-            leaders.append(_Leader(gap, model))
+            )  # fmt: skip
+            leaders.add(gap)
             made += 1
         if gap.state == State.CLOSED and answer.created_at > gap.state_at:
             _reopen(gap)
-        GapQuestion.objects.create(gap=gap, message=answer, key=signature(text))
+        questions.append(GapQuestion(gap=gap, message=answer, key=signature(text)))
+    GapQuestion.objects.bulk_create(questions, batch_size=500)
     return made
 
 
-class _Leader:
-    """A gap by its first question."""
+class _Leaders:
+    """Gaps by their first questions, so that thousands of them need not be compared one by one."""
 
-    def __init__(self, gap: KnowledgeGap, model: str) -> None:
-        self.gap = gap
-        self.terms = frozenset(gap.terms.split())
-        self.vector = vector_decode(gap.vector) if gap.vector and gap.vector_model == model else None
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._gaps: list[KnowledgeGap] = []
+        self._terms: list[frozenset[str]] = []
+        self._with_term: dict[str, list[int]] = defaultdict(list)
+        self._without_terms: list[int] = []
+        self._embedded: list[int] = []
+        self._vectors: list[Vector] = []
+        self._matrix: Vector | None = None  # of the vectors; None: to be made anew
 
-    def near(self, terms: frozenset[str], vector: Vector | None) -> bool:
-        if terms == self.terms:
-            return True
-        together = math.sqrt(len(terms) * len(self.terms))
-        if together and len(terms & self.terms) / together >= OVERLAP:
-            return True
-        return vector is not None and self.vector is not None and float(vector @ self.vector) >= COSINE
+    def add(self, gap: KnowledgeGap) -> None:
+        at = len(self._gaps)
+        terms = frozenset(gap.terms.split())
+        self._gaps.append(gap)
+        self._terms.append(terms)
+        for term in terms:
+            self._with_term[term].append(at)
+        if not terms:
+            self._without_terms.append(at)
+        if gap.vector and gap.vector_model == self._model:
+            self._embedded.append(at)
+            self._vectors.append(vector_decode(gap.vector))
+            self._matrix = None
+
+    def nearest(
+        self, terms: frozenset[str], vector: Vector | None, *, collection_id: UUID | None
+    ) -> KnowledgeGap | None:
+        """The oldest gap of the collection that the question is near to."""
+        near = set(self._without_terms) if not terms else set()
+        shared = Counter(at for term in terms for at in self._with_term.get(term, ()))
+        for at, count in shared.items():
+            if count / math.sqrt(len(terms) * len(self._terms[at])) >= OVERLAP:
+                near.add(at)
+        if vector is not None and self._vectors:
+            if self._matrix is None:
+                self._matrix = np.stack(self._vectors)
+            near.update(self._embedded[row] for row in np.flatnonzero(self._matrix @ vector >= COSINE))
+        return next((self._gaps[at] for at in sorted(near) if self._gaps[at].collection_id == collection_id), None)
 
 
 def _embedded(texts: Sequence[str]) -> tuple[str, Mapping[str, Vector]]:

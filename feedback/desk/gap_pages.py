@@ -74,7 +74,10 @@ def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpRe
         "page": Paginator(questions, A_PAGE).get_page(request.GET.get("page")),
         "waits": gap.questions.filter(replay__status__in=OPEN).exists() or any(row["reading"] for row in documents),
         "documents": documents,
-        "targets": writable_collections(access.user).filter(conversation_id=None).distinct()[:CHOICES],
+        "targets": writable_collections(access.user)
+        .filter(conversation_id=None)
+        .select_related("owner")
+        .distinct()[:CHOICES],
         "people": _people(),
     }
     return render(request, "review/gap.html", context)

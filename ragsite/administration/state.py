@@ -242,17 +242,14 @@ def _ratings_waiting() -> list[Matter]:
 
 def figures() -> Mapping[str, Any]:
     """Counts for the overview, each by one query on an index."""
-    jobs = IngestJob.objects.aggregate(
-        waiting=Count("pk", filter=Q(state=IngestJob.State.WAITING)),
-        running=Count("pk", filter=Q(state=IngestJob.State.RUNNING)),
-    )
-    oldest = IngestJob.objects.filter(state=IngestJob.State.WAITING).aggregate(first=Min("created_at"))["first"]
+    waiting = IngestJob.objects.filter(state=IngestJob.State.WAITING)
+    jobs = waiting.aggregate(waiting=Count("pk"), oldest=Min("created_at"))
     return {
         "documents": Document.objects.filter(collection__conversation_id=None).count(),
         "people": User.objects.filter(is_active=True).count(),
         "waiting": jobs["waiting"],
-        "running": jobs["running"],
-        "oldest": oldest,
+        "running": IngestJob.objects.filter(state=IngestJob.State.RUNNING).count(),
+        "oldest": jobs["oldest"],
         "answers_to_do": todo_counts()[ATTENTION],
         "gaps": KnowledgeGap.objects.filter(state=KnowledgeGap.State.OPEN).count(),
         "free_gib": storage.free_mib() / 1024,

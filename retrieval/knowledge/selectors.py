@@ -20,8 +20,8 @@ from typing import Any
 from cachetools import LRUCache
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.models import User as Account
-from django.db.models import Case, Count, Exists, F, Q, QuerySet, When
-from django.db.models.functions import Lower
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce, Lower
 
 from ragsite.accounts.auth import bound_to
 from ragsite.core.database import database_call
@@ -44,6 +44,8 @@ User = Account | AnonymousUser | None
 VOCABULARIES_KEPT = 64
 MAX_FILTER_VALUES = 100  # of one field
 MAX_TAG_SETS = 5000
+MAX_KINDS = 20_000  # combinations of department, type and year
+CHOICES = 500  # collections that a field of a page offers
 VERSIONS = ("current", "earlier")
 SORTS: dict[str, tuple[Any, ...]] = {
     "-created_at": ("-created_at",),
@@ -177,12 +179,22 @@ def writable_collections(user: User) -> QuerySet[Collection]:
 def collection_list(*, user: User) -> QuerySet[Collection]:
     """Visible collections by name, each with `document_count`."""
     return (
-        visible_collections(user)
+        with_document_count(visible_collections(user))
         .select_related("owner")
         .prefetch_related("groups", "editor_groups", "people__user")
-        .annotate(document_count=Count("documents", distinct=True))
-        .order_by("name", "created_at")
+        .order_by("name", "created_at", "pk")
     )
+
+
+def with_document_count(collections: QuerySet[Collection]) -> QuerySet[Collection]:
+    """Each with `document_count`; counted of those rows alone that are read, not of all before they are sorted."""
+    held = Document.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
+    return collections.annotate(document_count=Coalesce(Subquery(held.annotate(count=Count("*")).values("count")), 0))
+
+
+def collections_offered(*, user: User) -> QuerySet[Collection]:
+    """The first CHOICES of the visible collections by name, as choices of a field."""
+    return visible_collections(user).select_related("owner").order_by("name", "created_at", "pk")[:CHOICES]
 
 
 def collection_get(*, user: User, name: str) -> Collection:
@@ -326,16 +338,15 @@ def scope_of_documents(documents: Iterable[Document]) -> SearchScope:
 def _scope(collections: Iterable[Collection], *, user: User = None) -> SearchScope:
     found = list(collections)
     searched = Q(status=Document.Status.READY, superseded_at=None)
-    counted = Document.objects.filter(collection__in=found).order_by().values("collection")
-    rows = counted.annotate(
-        ready=Count("pk", filter=searched), unread=Count("pk", filter=Q(status__in=Document.BEING_READ))
-    ).values_list("collection", "ready", "unread")
-    counts = {key: (ready, unread) for key, ready, unread in rows}
-    refs = []
-    for one in found:
-        ready, unread = counts.get(one.pk, (0, 0))
-        refs.append(collection_ref(one, documents=ready, being_read=unread, user=user))
-    return SearchScope(tuple(refs))
+    documents = Document.objects.filter(collection__in=found).order_by().values_list("collection")
+    ready = dict(documents.filter(searched).annotate(count=Count("*")))
+    unread = dict(documents.filter(status__in=Document.BEING_READ).annotate(count=Count("*")))
+    return SearchScope(
+        tuple(
+            collection_ref(one, documents=ready.get(one.pk, 0), being_read=unread.get(one.pk, 0), user=user)
+            for one in found
+        )
+    )
 
 
 # ------------------------------------------------------------------------------------------------ documents
@@ -376,7 +387,9 @@ def document_list(
 
     versions, sort: of VERSIONS and SORTS.
     """
-    documents = visible_documents(user).filter(collection__conversation_id=None).prefetch_related("newer_versions")
+    readable = visible_collections(user).values("pk")
+    documents = Document.objects.filter(collection__in=readable).select_related("collection")
+    documents = documents.prefetch_related("newer_versions")
     if collection:
         named = collection_find(user=user, name=collection)
         documents = documents.filter(collection=named) if named else documents.none()
@@ -420,24 +433,39 @@ def chunk_list(*, user: User, document_id: uuid.UUID | str) -> QuerySet[Chunk]:
 def filter_values(scope: SearchScope) -> dict[str, list[dict[str, Any]]]:
     """What the ready documents of a scope can be filtered by: `{"value", "count"}` of each field, bounded.
 
-    Years come newest first, the others by count. Of tags, those of the most common sets are counted.
+    Years come newest first, the others by count. Of departments, types and years those of the most common combinations
+    are counted, of tags those of the most common sets.
     """
     searched = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY, superseded_at=None)
     documents = searched.order_by()
-    values: dict[str, list[dict[str, Any]]] = {}
-    for field, empty, order in (
-        ("department", "", ("-count", "department")),
-        ("doc_type", "", ("-count", "doc_type")),
-        ("policy_year", None, ("-policy_year",)),
-    ):
-        counted = documents.exclude(**{field: empty}).values_list(field).annotate(count=Count("pk")).order_by(*order)
-        values[field] = [{"value": value, "count": count} for value, count in counted[:MAX_FILTER_VALUES]]
+    departments = Counter[str]()
+    doc_types = Counter[str]()
+    years = Counter[int]()
+    kinds = documents.values_list("department", "doc_type", "policy_year").annotate(count=Count("*"))
+    for department, doc_type, year, count in kinds.order_by("-count")[:MAX_KINDS]:
+        departments[department] += count
+        doc_types[doc_type] += count
+        years[year] += count
     tags = Counter[str]()
-    for names, count in documents.values_list("tags").annotate(count=Count("pk")).order_by("-count")[:MAX_TAG_SETS]:
+    for names, count in documents.values_list("tags").annotate(count=Count("*")).order_by("-count")[:MAX_TAG_SETS]:
         tags.update(dict.fromkeys(names, count))
-    most = sorted(tags.items(), key=lambda entry: (-entry[1], entry[0]))[:MAX_FILTER_VALUES]
-    values["tags"] = [{"value": value, "count": count} for value, count in most]
-    return values
+    newest_years = sorted(((year, count) for year, count in years.items() if year is not None), reverse=True)
+    return {
+        "department": _values(_most(departments)),
+        "doc_type": _values(_most(doc_types)),
+        "policy_year": _values(newest_years),
+        "tags": _values(_most(tags)),
+    }
+
+
+def _most(counted: Counter[str]) -> list[tuple[str, int]]:
+    """The most frequent first, those of one frequency by name; without the empty one."""
+    named = [(value, count) for value, count in counted.items() if value]
+    return sorted(named, key=lambda entry: (-entry[1], entry[0]))
+
+
+def _values(counted: Sequence[tuple[Any, int]]) -> list[dict[str, Any]]:
+    return [{"value": value, "count": count} for value, count in counted[:MAX_FILTER_VALUES]]
 
 
 # ------------------------------------------------------------------------------------------------ the engine's side

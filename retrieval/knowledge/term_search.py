@@ -15,7 +15,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from django.db.models import Avg, Count, Q, QuerySet, Value
+from django.db.models import Avg, Count, Q, QuerySet, Sum, Value
 from django.db.models.functions import Length, StrIndex
 from django.db.models.lookups import GreaterThan
 
@@ -23,7 +23,7 @@ from ragsite.core.database import database_call
 from retrieval.engine.ports import LegHit
 from retrieval.engine.search.milvus.index import BM25_B, BM25_K1
 from retrieval.engine.values import EmbeddingSpace, Level, SearchFilters
-from retrieval.models import Chunk, Document
+from retrieval.models import Chunk, Collection, Document
 
 MOST_TERMS = 24  # of a query: the weightiest
 MOST_READ = 5_000  # chunks whose terms are read and scored
@@ -36,15 +36,13 @@ def stored_terms(terms: str) -> str:
 
 def rows_expected(space: EmbeddingSpace) -> int:
     """How many rows the index has to hold of a space: chunks, and summaries of documents."""
-    documents = Document.objects.filter(
-        superseded_at=None,
-        collection__embedding_model=space.model,
-        collection__embedding_dim=space.dim,
-    )
-    done = Q(indexed=True) | Q(document__status=Document.Status.READY)
-    chunks = Chunk.objects.filter(done, document__in=documents)
-    summaries = documents.filter(status=Document.Status.READY).exclude(summary="")
-    return chunks.count() + summaries.count()
+    collections = Collection.objects.filter(embedding_model=space.model, embedding_dim=space.dim)
+    documents = Document.objects.filter(superseded_at=None, collection__in=collections.values("pk"))
+    ready = documents.filter(status=Document.Status.READY)
+    chunks = ready.aggregate(chunks=Sum("chunk_count"))["chunks"] or 0  # a million rows are not to be counted
+    unready = documents.exclude(status=Document.Status.READY)
+    begun = Chunk.objects.filter(indexed=True, document__in=unready.values("pk"))
+    return chunks + begun.count() + ready.exclude(summary="").count()
 
 
 def search(

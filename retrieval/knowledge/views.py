@@ -26,7 +26,7 @@ from retrieval.knowledge.api.sync_sources import SyncSourceInputSerializer, Sync
 from retrieval.knowledge.ingest.sniff import EXTENSIONS
 from retrieval.knowledge.selectors import (
     as_uuid,
-    collection_list,
+    collections_offered,
     document_get,
     owned_collections,
     passages_changed,
@@ -177,7 +177,7 @@ def names_offered(request: HttpRequest) -> HttpResponse:
 def search_page(request: HttpRequest) -> HttpResponse:
     """A search by itself, with the scores of every leg."""
     limits = settings.RAG
-    collections = collection_list(user=request.user)
+    collections = collections_offered(user=request.user)
     context = {"section": "documents", "limits": limits.limits, "search": limits.search, "collections": collections}
     return render(request, "documents/search.html", context)
 

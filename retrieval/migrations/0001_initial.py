@@ -3,9 +3,11 @@
 import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
+import retrieval.knowledge.lookups
 import retrieval.models
 import uuid
 from django.conf import settings
+from django.contrib.postgres.operations import TrigramExtension
 from django.db import migrations, models
 
 
@@ -19,6 +21,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        TrigramExtension(),
         migrations.CreateModel(
             name='SamplePreference',
             fields=[
@@ -338,6 +341,34 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='document',
             index=models.Index(fields=['collection', 'size_bytes'], name='document_usage'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(fields=['-created_at', 'id', 'collection'], name='document_newest'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(fields=['collection', '-created_at', 'id'], name='document_newest_of_collection'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(condition=models.Q(('status', 'ready'), ('superseded_at', None)), fields=['collection', 'chunk_count'], name='document_searched'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(condition=models.Q(('status', 'ready'), ('superseded_at', None), models.Q(('summary', ''), _negated=True)), fields=['collection'], name='document_summarised'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(condition=models.Q(('status__in', ['queued', 'parsing', 'embedding'])), fields=['collection'], name='document_being_read'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=retrieval.knowledge.lookups.TrigramIndex(fields=['title'], name='document_title_trigrams', opclasses=('gin_trgm_ops',)),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=retrieval.knowledge.lookups.TrigramIndex(fields=['file_name'], name='document_file_name_trigrams', opclasses=('gin_trgm_ops',)),
         ),
         migrations.AddConstraint(
             model_name='document',

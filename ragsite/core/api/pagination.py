@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+from django.db.models.query import ModelIterable
 from drf_spectacular.utils import OpenApiParameter, inline_serializer
 from rest_framework import serializers
 from rest_framework.pagination import PageNumberPagination
@@ -18,9 +21,24 @@ from ragsite.core.messages import worded
 NUMBER = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
 
 
+class KeysFirst(Paginator):
+    """Finds the keys of a page's rows first, which an index tells, and then reads these rows alone: of the many before
+    a late page nothing is read."""
+
+    def page(self, number: int | str) -> Page[Any]:
+        rows = self.object_list
+        if not isinstance(rows, QuerySet) or rows._iterable_class is not ModelIterable:
+            return super().page(number)
+        number = self.validate_number(number)
+        first = (number - 1) * self.per_page
+        keys = rows.values_list("pk", flat=True)[first : first + self.per_page]
+        return Page(rows.filter(pk__in=list(keys)), number, self)
+
+
 class Pages(PageNumberPagination):
     """A page that is none, or behind the last one, is not there (404)."""
 
+    django_paginator_class = KeysFirst
     page_size = 30
 
     def get_page_size(self, request: Request) -> int | None:

@@ -20,7 +20,7 @@ def usage_of(user: User) -> dict[str, dict[str, Any]]:
     None: as much as there is room for.
     """
     used = Document.objects.filter(collection__owner=user).aggregate(
-        documents=Count("pk"), storage_bytes=Sum("size_bytes", default=0)
+        documents=Count("*"), storage_bytes=Sum("size_bytes", default=0)
     )
     quotas = settings.RAG.quotas
     allowed = {"documents": quotas.documents, "storage_bytes": quotas.storage_mib * MIB}

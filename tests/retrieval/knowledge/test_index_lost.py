@@ -41,7 +41,7 @@ def _library() -> None:
     for at, text in enumerate(TEXTS):
         document = DocumentFactory(
             collection=collection, title=f"Rule {at}", department=f"department {at}", tags=[f"tag {at}"],
-            status=Document.Status.READY, summary="",
+            status=Document.Status.READY, summary="", chunk_count=1,
         )  # fmt: skip
         ChunkFactory(document=document, seq=0, text=text, heading="", indexed=False)
 
