@@ -14,7 +14,7 @@ TEST_ENV = env -u PYTHONDONTWRITEBYTECODE -u DATABASE_URL -u REDIS_URL -u MILVUS
 	-u RAG_CHAT_MODEL -u RAG_FAST_MODEL -u RAG_EMBED_MODEL -u RAG_OFFLINE RAGSITE_DATA_DIR="$$data"
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test test-js schemathesis mutation lint format messages pictures clean
+.PHONY: help run check test test-js schemathesis mutation production-test lint format messages pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 22
@@ -41,12 +41,17 @@ schemathesis: $(VENV)/.installed-dev ## hold a running site against its own Open
 mutation: $(MUTMUT) ## mutation tests of ranking and permissions (hours; ARGS="retrieval.engine.search.hybrid.*": of one module)
 	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(MUTMUT) run --max-children $(WORKERS) $(ARGS)
 
-lint: $(VENV)/.installed-dev ## style, types, directions of imports, missing migrations
+production-test: $(VENV)/.installed-dev ## restart, kill and cut off a production set-up (ten minutes; needs nginx, PostgreSQL, Redis)
+	@$(PYTHON) -m benchmarks.production $(ARGS)
+
+lint: $(VENV)/.installed-dev ## style, types, directions of imports, missing and unsafe migrations
 	$(PYTHON) -m ruff check $(OURS)
 	$(PYTHON) -m ruff format --check $(OURS)
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports
-	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) manage.py makemigrations --check --dry-run
+	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) manage.py makemigrations --check --dry-run && \
+		$(TEST_ENV) DJANGO_SETTINGS_MODULE=tests.lint_settings $(PYTHON) manage.py lintmigrations --no-cache --ignore-initial-migrations \
+		--include-apps ragsite retrieval chat feedback --sql-analyser postgresql --warnings-as-errors -q ignore
 
 format: $(VENV)/.installed-dev ## format the code and mend what can be mended
 	$(PYTHON) -m ruff check --fix $(OURS)

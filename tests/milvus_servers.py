@@ -35,9 +35,10 @@ NODES = 2
 
 
 class MilvusServer:
-    """In front of the Lite at `lite_uri`. calls: how often each method was asked. certificate: PEM (key, chain)."""
+    """In front of the Lite at `lite_uri`. calls: how often each method was asked. certificate: PEM (key, chain).
+    port: 0 for a free one."""
 
-    def __init__(self, lite_uri: str, *, certificate: tuple[bytes, bytes] | None = None) -> None:
+    def __init__(self, lite_uri: str, *, certificate: tuple[bytes, bytes] | None = None, port: int = 0) -> None:
         self.calls: Counter[str] = Counter()
         self.refused_flushes = 0
         self.consistency: list[int] = []  # of each search
@@ -49,10 +50,10 @@ class MilvusServer:
         self._server = grpc.server(ThreadPoolExecutor(8))
         self._server.add_generic_rpc_handlers((_Handler(self),))
         if certificate:
-            port = self._server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([certificate]))
+            port = self._server.add_secure_port(f"127.0.0.1:{port}", grpc.ssl_server_credentials([certificate]))
             self.uri = f"https://localhost:{port}"
         else:
-            port = self._server.add_insecure_port("127.0.0.1:0")
+            port = self._server.add_insecure_port(f"127.0.0.1:{port}")
             self.uri = f"http://127.0.0.1:{port}"
         self._server.start()
 

@@ -1,6 +1,6 @@
 """`python -m benchmarks.fault_audit`, in a site's environment: what database and index hold, as JSON.
 
-For `benchmarks.resilience.faults`, which compares it with what the site acknowledged.
+For `benchmarks.resilience.faults` and `benchmarks.production`, which compare it with what the site acknowledged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import django
 def _rows() -> dict[str, Any]:
     from chat.models import Message
     from feedback.models import Rating
-    from retrieval.models import Chunk, Document
+    from retrieval.models import Chunk, Document, DocumentKey
 
     chunks: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for pk, document, seq in Chunk.objects.order_by("document_id", "seq").values_list("pk", "document_id", "seq"):
@@ -36,6 +36,7 @@ def _rows() -> dict[str, Any]:
             for message in Message.objects.all()
         },
         "ratings": [str(pk) for pk in Rating.objects.values_list("message_id", flat=True)],
+        "keys": {key.key: str(key.document_id) for key in DocumentKey.objects.all()},
     }  # fmt: skip
 
 

@@ -52,15 +52,17 @@ QUIET = httpx.Timeout(40.0, connect=5.0)  # a stream says something at least eve
 
 @dataclass(slots=True)
 class Answer:
-    """An answer as its reader saw it: pieces of text with the moment at which they came."""
+    """An answer as its reader saw it: pieces of text with the moment at which they came. asked, ended: moments."""
 
     message_id: str
     user_message_id: str
     question: str
     fault: str
+    asked: float
     seen: list[tuple[float, str]] = field(default_factory=list)
     last_seq: int = 0
     final: str = ""
+    ended: float = 0.0
 
     @property
     def text(self) -> str:
@@ -96,9 +98,10 @@ class Ledger:
 class User:
     """Asks, reads to the end through all breaks, rates, and uploads."""
 
-    def __init__(self, number: int, site: Site, ledger: Ledger) -> None:
-        self.number, self.site, self.ledger = number, site, ledger
-        self.http = httpx.AsyncClient(base_url=site.url, timeout=QUIET)
+    def __init__(self, number: int, url: str, ledger: Ledger) -> None:
+        self.number = number
+        self.ledger = ledger
+        self.http = httpx.AsyncClient(base_url=url, timeout=QUIET)
         self.asking = True
         self.first_chunk = asyncio.Event()
 
@@ -155,6 +158,7 @@ class User:
         """The answer as far as it was read; None: nothing was acknowledged."""
         body = {"message": question, "stream": True}
         answer: Answer | None = None
+        asked = time.monotonic()
         try:
             async with self.http.stream("POST", "/api/chat", json=body) as reply:
                 if reply.status_code != 200:
@@ -162,7 +166,8 @@ class User:
                     return None
                 async for event in _events(reply):
                     if answer is None:
-                        answer = Answer(event["message_id"], event["user_message_id"], question, self.ledger.fault)
+                        named = (event["message_id"], event["user_message_id"], question)
+                        answer = Answer(*named, self.ledger.fault, asked)
                         self.ledger.answers[answer.message_id] = answer
                     self._take(answer, event)
         except httpx.HTTPError:
@@ -190,6 +195,7 @@ class User:
             self.first_chunk.set()
         elif event["type"] in FINAL:
             answer.final = event["type"]
+            answer.ended = time.monotonic()
 
     async def _rate(self, answer: Answer) -> None:
         for _ in range(100):
@@ -319,7 +325,7 @@ async def users_of(site: Site, ledger: Ledger) -> list[User]:
         f"User.objects.create_user('faulty{number}', password='{ADMIN_PASSWORD}')\n" for number in range(USERS)
     )
     await asyncio.to_thread(site.manage, "manage.py", "shell", "-c", code)
-    users = [User(number, site, ledger) for number in range(USERS)]
+    users = [User(number, site.url, ledger) for number in range(USERS)]
     await asyncio.gather(*(user.sign_in(f"faulty{user.number}", ADMIN_PASSWORD) for user in users))
     return users
 

@@ -1,0 +1,232 @@
+"""Whether the production set-up keeps what it has acknowledged while all of it is restarted, killed and cut off.
+
+    make production-test          (python -m benchmarks.production [--people 20] [--documents 1000] [--workers 4])
+
+PostgreSQL, Redis, nginx, two web processes, workers, beat and an emulated Milvus server that allows one flush in 10 s
+(`benchmarks.production.cluster`). Twenty people ask through nginx, and 1,000 documents are pushed, while
+
+1. everything of the site is restarted one after the other, as a deploy does it;
+2. one of each is killed;
+3. PostgreSQL, Redis (which comes back empty) and Milvus are away for 10 s each.
+
+In the end database and index are compared with what was acknowledged and with what the readers saw: nothing may be lost
+or doubled, every answer must have ended, and none may be cut by the restart. Ends with 1 otherwise. About ten minutes
+on two cores. Needs nginx, PostgreSQL and Redis; the model is simulated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from benchmarks.production.cluster import Cluster
+from benchmarks.production.people import CALM_S, PARTS, Crowd, make_users, tokens_of
+from benchmarks.resilience.faults import Answer, FaultRun, Ledger, verdict
+from benchmarks.support.fault_site import NotToBeHadError, wait_for
+from benchmarks.support.tables import show
+
+QUIET, RESTART = "between", "rolling restart"
+AWAY_S = 10.0
+BETWEEN_S = 10.0  # after a fault, so that the next one meets a site at work
+READ_WITHIN_S = 900.0  # all documents, after the last fault
+COLUMNS = (
+    "answers", "complete", "interrupted", "failed", "messages lost", "without an end", "characters lost",
+    "documents", "documents lost", "documents not ready", "ratings", "ratings lost",
+)  # fmt: skip
+NEVER = ("messages lost", "without an end", "characters lost", "documents lost", "documents not ready", "ratings lost")
+
+
+class Play:
+    """The faults, one after the other. ledger: what was acknowledged under which."""
+
+    def __init__(self, cluster: Cluster, ledger: Ledger, *, only: str) -> None:
+        self.cluster = cluster
+        self.ledger = ledger
+        self._only = only
+        self.drained_s: list[float] = []  # of each web process, at the restart
+
+    def all(self) -> None:
+        time.sleep(BETWEEN_S)
+        self._bring(RESTART, self._restart)
+        for part in (self.cluster.web[0], self.cluster.workers[0], self.cluster.beat, self.cluster.nginx):
+            self._bring(f"kill -9 {part.name}", part.kill)
+        for name in ("postgres", "redis", "milvus"):
+            self._bring(f"{name} away", lambda name=name: self._away(name))  # type: ignore[misc]
+
+    def _restart(self) -> None:
+        for part in self.cluster.web:
+            self.drained_s.append(part.restart())
+        for part in (*self.cluster.workers, self.cluster.beat):
+            part.restart()
+
+    def _bring(self, name: str, do: Callable[[], None]) -> None:
+        if self._only in name:
+            with self._fault(name):
+                do()
+
+    def _away(self, name: str) -> None:
+        server = getattr(self.cluster, name)
+        server.stop()
+        time.sleep(AWAY_S)
+        server.start()
+
+    @contextmanager
+    def _fault(self, name: str) -> Iterator[None]:
+        """What is being written when it begins counts as met by it, and what is asked until a while after its end."""
+        fault = FaultRun(name, begun=time.monotonic())
+        self.ledger.faults.append(fault)
+        self.ledger.fault = name
+        for answer in list(self.ledger.answers.values()):
+            if not answer.final:
+                answer.fault = name
+        yield
+        fault.ended = time.monotonic()
+        time.sleep(BETWEEN_S)
+        self.ledger.fault = QUIET
+        print(f"{name}: {fault.ended - fault.begun:.0f} s", file=sys.stderr, flush=True)
+
+
+# ------------------------------------------------------------------------------------------------ what came of it
+def doubled(crowd: Crowd, held: dict[str, Any]) -> dict[str, int]:
+    """What is there twice, or is there and was pushed by nobody."""
+    questions = Counter(row["text"] for row in held["messages"].values() if row["role"] == "user")
+    chunks = [row["chunks"] for row in held["documents"].values()]
+    return {
+        "questions doubled": sum(count - 1 for count in questions.values()),
+        "ratings doubled": sum(count - 1 for count in Counter(held["ratings"]).values()),
+        "documents doubled": len(held["documents"]) - len(held["keys"]),
+        "keys lost": sum(held["keys"].get(key) != pk for key, pk in crowd.pushed.taken.items()),
+        "documents with other chunks": sum(count != max(chunks, default=0) for count in chunks),
+        "index rows missing": held["index"]["missing"],
+        "index rows doubled": held["index"]["doubled"],
+        "index rows surplus": held["index"]["surplus"],
+    }
+
+
+def percentile(values: list[float], share: float) -> float | None:
+    return sorted(values)[int(share * (len(values) - 1))] if values else None
+
+
+def timings(answers: list[Answer]) -> dict[str, float | None]:
+    """Seconds: to the first piece of text, and the longest that a reader waited for the next one."""
+    first = [answer.seen[0][0] - answer.asked for answer in answers if answer.seen]
+    return {
+        "first text p50 s": percentile(first, 0.5),
+        "p95 s": percentile(first, 0.95),
+        "longest silence s": max(map(longest_silence, answers), default=None),
+    }
+
+
+def longest_silence(answer: Answer) -> float:
+    moments = [answer.asked, *(at for at, _ in answer.seen), answer.ended or answer.asked]
+    return max(later - earlier for earlier, later in pairwise(moments))
+
+
+def rows(ledger: Ledger, table: dict[str, dict[str, int]]) -> list[dict[str, object]]:
+    lines: list[dict[str, object]] = []
+    for name in (QUIET, *(fault.name for fault in ledger.faults)):
+        counts = dict(table.get(name, {}))
+        ended_otherwise = sum(counts.get(status, 0) for status in ("interrupted", "failed", "stopped", "cut"))
+        counts["complete"] = counts.get("answers", 0) - ended_otherwise - counts.get("without an end", 0)
+        met = [answer for answer in ledger.answers.values() if answer.fault == name]
+        lines.append({"while": name, **{column: counts.get(column, 0) for column in COLUMNS}, **timings(met)})
+    return lines
+
+
+def wrong(lines: list[dict[str, object]], twice: dict[str, int]) -> list[str]:
+    """What may not be; empty if all is well."""
+    found = [f"{line['while']}: {line[name]} {name}" for line in lines for name in NEVER if line[name]]
+    for line in lines:
+        cut = int(str(line["interrupted"])) + int(str(line["failed"]))
+        if cut and line["while"] in (QUIET, RESTART):
+            found.append(f"{line['while']}: {cut} answers cut")
+    return found + [f"{count} {name}" for name, count in twice.items() if count]
+
+
+# ------------------------------------------------------------------------------------------------ the run
+def played(cluster: Cluster, options: argparse.Namespace) -> tuple[list[dict[str, object]], list[str], list[str]]:
+    """The table, its notes, and what is wrong."""
+    cluster.start()
+    tokens = tokens_of(cluster.manage("manage.py", "shell", "-v", "0", "-c", make_users(options.people)))
+    crowd = Crowd(cluster.url, tokens, documents=options.documents)
+    crowd.ledger.fault = QUIET
+    play = Play(cluster, crowd.ledger, only=options.only)
+    begun = time.monotonic()
+    crowd.begin()
+    play.all()
+    wait_for(lambda: not crowd.left, within_s=READ_WITHIN_S, what=f"the last of {options.documents} documents")
+    all_ended = crowd.end()
+    asked_s = time.monotonic() - begun
+    wait_for(lambda: not unread(cluster), within_s=READ_WITHIN_S, what="the reading of all documents")
+    read_s = time.monotonic() - begun
+    held = json.loads(cluster.manage("-m", "benchmarks.resilience.fault_audit"))
+    ledger = crowd.ledger
+    lines, twice = rows(ledger, verdict(ledger, held)), doubled(crowd, held)
+    found = wrong(lines, twice)
+    if not all_ended:
+        found.append(f"not every answer ended within {CALM_S:.0f} s")
+    cluster.milvus.stop()
+    notes = [
+        f"{len(ledger.answers)} answers in {asked_s:.0f} s; {len(crowd.pushed.taken)} documents of {PARTS} parts"
+        f" were all ready after {read_s:.0f} s; {len(ledger.ratings)} ratings",
+        f"web processes ended {', '.join(f'{seconds:.1f} s' for seconds in play.drained_s)} after SIGTERM",
+        f"refused and tried again, by status: {dict(sorted(ledger.refused.items()))}",
+        f"Milvus: {cluster.milvus.calls()}",
+        f"doubled or lost: {twice}",
+    ]
+    return lines, notes, found
+
+
+def unread(cluster: Cluster) -> dict[str, int]:
+    """Documents that are not ready, by status."""
+    counted = "SELECT status, count(*) FROM retrieval_document WHERE status <> 'ready' GROUP BY status"
+    with psycopg.connect(cluster.postgres.url) as connection:
+        return dict(connection.execute(counted).fetchall())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Restart, kill and cut off a production set-up; then count.")
+    parser.add_argument("--people", type=int, default=20)
+    parser.add_argument("--documents", type=int, default=1000)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--only", default="", help="only the faults whose name holds these words")
+    parser.add_argument("--keep", action="store_true", help="keep the folder, with the logs")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    folder = Path(tempfile.mkdtemp(prefix="ragsite-production-"))
+    folder.chmod(0o755)
+    cluster: Cluster | None = None
+    try:
+        cluster = Cluster(folder, workers=options.workers)
+        lines, notes, found = played(cluster, options)
+    except NotToBeHadError as error:
+        sys.exit(f"Not run: {error}.")
+    finally:
+        if cluster:
+            cluster.stop()
+        if options.keep:
+            print(f"Kept: {folder}", file=sys.stderr)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    show(lines, as_json=options.json, notes=notes)
+    if found:
+        sys.exit("Wrong:\n" + "\n".join(found))
+    print("Nothing was lost or doubled, and every answer ended.")
+
+
+if __name__ == "__main__":
+    main()
