@@ -20,7 +20,7 @@ from chat.runs.answers import answers_mark_interrupted
 from chat.runs.draining import drain_begin
 from chat.runs.event_log import close_event_log
 from chat.runs.measuring import measure_lag
-from chat.runs.run import runs_drain, runs_interrupt, runs_shut_down
+from chat.runs.running import runs_drain, runs_interrupt, runs_shut_down
 from chat.services.take_over import answers_take_over
 from ragsite.core.database import database_call
 from ragsite.core.errors import AppError

@@ -23,7 +23,7 @@ telemetry.begin("web", SimpleSpanProcessor(kept))
 from django.conf import settings
 from django.test import AsyncClient
 settings.ALLOWED_HOSTS.append("testserver")
-from chat.runs.run import detach
+from chat.runs.detached import detach
 from retrieval.engine.ports import Prompt
 from retrieval.engine.model_calls import model_call
 from retrieval.engine.trace import TRACER, Trace

@@ -23,9 +23,9 @@ from chat import selectors
 from chat.api.serializers import AskSerializer
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message
+from chat.runs.announcing import session_group
 from chat.runs.draining import drain_begun, is_draining
 from chat.runs.following import follow
-from chat.runs.run import session_group
 from chat.services.ask import ask
 from chat.services.stop import message_stop
 from ragsite.accounts.auth import ScopeError, require_scope

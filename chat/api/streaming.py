@@ -18,9 +18,9 @@ from rest_framework.request import Request
 
 from chat.errors import MessageNotFoundError
 from chat.models import Message
+from chat.runs.endings import error_event
 from chat.runs.event_log import Event
 from chat.runs.following import final_event, follow
-from chat.runs.run import error_event
 from ragsite.accounts.credentials import (
     SignedOutError,
     credential_of_request,

@@ -18,8 +18,9 @@ from chat import selectors
 from chat.messages.data import message_data
 from chat.runs import answers, event_log
 from chat.runs.answers import answer_has_ended, answers_mark_interrupted
+from chat.runs.endings import DELETED, ending, error_event
 from chat.runs.event_log import FINAL_TYPES, Event, EventLogGoneError, get_event_log
-from chat.runs.run import DELETED, ending, error_event, run_find
+from chat.runs.running import run_find
 from ragsite.core.database import database_call, is_database_away
 
 logger = logging.getLogger(__name__)

@@ -25,8 +25,9 @@ from chat.errors import AnswerInProgressError, SessionNotFoundError
 from chat.models import Message, Session
 from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from chat.runs.attachments import FINISHED
+from chat.runs.detached import detach
 from chat.runs.draining import RestartingError, is_draining
-from chat.runs.run import Run, detach
+from chat.runs.run import Run
 from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError, RateLimitedError, TooLargeError
 from ragsite.core.messages import worded

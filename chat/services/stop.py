@@ -16,9 +16,11 @@ from redis.exceptions import RedisError
 from chat import selectors
 from chat.models import Message
 from chat.runs.answers import answer_stop_silent
+from chat.runs.detached import detach
 from chat.runs.event_log import FINAL_TYPES, Event
 from chat.runs.following import final_event, follow
-from chat.runs.run import Run, detach, run_find
+from chat.runs.run import Run
+from chat.runs.running import run_find
 from chat.runs.stopping import stop_ask
 from chat.services.ask import ask
 from ragsite.accounts.auth import key_of

@@ -20,7 +20,8 @@ from chat.runs.draining import RestartingError, is_draining
 from chat.runs.event_log import EventLogGoneError, get_event_log
 from chat.runs.following import end_of
 from chat.runs.recorded import Recorded, recorded
-from chat.runs.run import Run, run_find
+from chat.runs.run import Run
+from chat.runs.running import run_find
 from chat.runs.stopping import is_listened_for
 from chat.services.ask import question_of, request_scope, run_begin, with_attachments
 from ragsite.core import metrics

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from chat.runs.run import runs_shut_down
+from chat.runs.running import runs_shut_down
 from ragsite.accounts.tokens import key_create, token_create
 from ragsite.asgi import application
 from ragsite.core.rag_settings import MilvusSettings

@@ -16,7 +16,7 @@ import redis
 from channels.layers import get_channel_layer
 
 from chat.runs.event_log import Event, EventLogGoneError, RedisEventLog, close_event_log
-from chat.runs.run import runs_shut_down
+from chat.runs.running import runs_shut_down
 from ragsite.settings import redis_channel_layer
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow
 

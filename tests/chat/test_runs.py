@@ -16,7 +16,7 @@ from django.utils import timezone
 from chat.lifespan import lifespan
 from chat.models import Message
 from chat.runs.event_log import close_event_log
-from chat.runs.run import run_find, runs_shut_down
+from chat.runs.running import run_find, runs_shut_down
 from ragsite.settings import redis_channel_layer
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, types
 from tests.factories import MessageFactory, SessionFactory

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from chat.models import Message
 from chat.runs.event_log import close_event_log, get_event_log
-from chat.runs.run import runs_shut_down
+from chat.runs.running import runs_shut_down
 from chat.runs.stopping import is_listened_for
 from chat.services import take_over
 from chat.services.take_over import answer_take_over, answers_take_over

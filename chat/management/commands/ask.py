@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from chat.messages.data import answer_as_stored, localized_message
 from chat.models import Message
-from chat.runs.run import answer_question
+from chat.runs.answering import answer_question
 from ragsite.core.localized import localized, translate, translate_count
 from retrieval.engine.trace import EventSink, Trace
 from retrieval.engine.values import Answer, Question

@@ -22,7 +22,7 @@ from chat.feedback import get_feedback
 from chat.messages.data import answer_as_stored
 from chat.models import Replay
 from chat.review.replay.differences import is_supported
-from chat.runs.run import TIMED_OUT, failure_of
+from chat.runs.endings import TIMED_OUT, failure_of
 from chat.services.ask import question_of
 from ragsite.core.database import database_call
 from ragsite.core.leases import Lease, LeaseLostError, hold

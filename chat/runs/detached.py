@@ -1,0 +1,41 @@
+"""Work that outlives the request it was made in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from opentelemetry.context import attach, get_current
+
+from ragsite.core.database import own_database_thread
+from ragsite.core.log_ids import current_request
+
+Result = TypeVar("Result")
+
+_detached: set[asyncio.Task[Any]] = set()
+
+
+def detach(work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+    """Run it as a task that outlives the request it was made in, with a database thread of its own."""
+
+    async def with_own_thread() -> Result:
+        async with own_database_thread():
+            return await work
+
+    # A fresh context, but for its trace and the request that the log names: the request's own database thread ends
+    # with the request.
+    context = contextvars.Context()
+    context.run(attach, get_current())
+    context.run(current_request.set, current_request.get())
+    task = asyncio.create_task(with_own_thread(), context=context)
+    _detached.add(task)
+    task.add_done_callback(_detached.discard)
+    return task
+
+
+def detached_tasks() -> list[asyncio.Task[Any]]:
+    """Those of the running loop that have not ended."""
+    loop = asyncio.get_running_loop()
+    return [task for task in _detached if task.get_loop() is loop]
