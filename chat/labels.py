@@ -39,6 +39,30 @@ STEPS: Labels = {
     "reflect": _("Review the draft"),
     "consolidate": _("Remember"),
 }
+TOOLS: Labels = {  # while it is used
+    "search": _("Searching the documents"),
+    "web_search": _("Searching the web"),
+    "query_rewriter": _("Looking for better words"),
+    "rewrite": _("Looking for better words"),
+    "relevance_evaluator": _("Judging what was found"),
+}
+AFTER_STEPS: Labels = {  # what is done when the step has ended
+    "memory": _("Understanding the question"),
+    "condense": _("Choosing where to look"),
+    "route": _("Searching the documents"),
+    "rewrite": _("Searching the documents"),
+    "step_back": _("Searching the documents"),
+    "decompose": _("Searching the documents"),
+    "hyde": _("Searching the documents"),
+    "refine": _("Searching again in another way"),
+    "retrieve": _("Sorting what was found"),
+    "grade": _("Judging what was found"),
+    "reflect": _("Judging the answer"),
+    "compress": _("Choosing the passages to write from"),
+    "order": _("Writing"),
+    "clarify": _("Asking back"),
+    "generate": _("Checking the answer against its sources"),
+}
 STATES: Labels = {
     "ok": _("Done"),
     "skipped": _("Skipped"),
@@ -192,6 +216,8 @@ def script_labels() -> dict[str, Any]:
     """For a page's data, in the active language."""
     lists = {
         "steps": STEPS,
+        "tools": TOOLS,
+        "after_steps": AFTER_STEPS,
         "states": STATES,
         "details": DETAILS,
         "tasks": TASKS,

@@ -31,7 +31,7 @@ def _ask(*arguments: str) -> str:
 
 def test_answer_then_sources_then_decision_path(scripted: ScriptedWorkflow) -> None:
     text = _ask("How many books?")
-    parts = [TEXT, "*[1] Library loans (page 2, Loans)", "Decision: ANSWER", "retrieve", "rerank", "generate"]
+    parts = [TEXT, "*[1] Library loans (page 2, Loans)", "Decision: ANSWER", "Search", "Re-rank", "Write"]
     assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
     assert "degraded" in text
     assert Message.objects.count() == 0

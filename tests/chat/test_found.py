@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from django.utils import translation
 
+from chat.labels import AFTER_STEPS, STEPS
 from chat.messages.found import found_lines
+from retrieval.engine.path_details import DETAILS
 
 RETRIEVE = {"name": "retrieve", "status": "ok", "detail": {"documents": 24}}
 NAMED = {"name": "assess", "status": "ok", "detail": {"verdict": "ANSWER", "by_model": True, "named": list("abcdef")}}
@@ -52,3 +54,8 @@ def answer(*path: dict[str, Any], cited: int = 2, read: int = 6, **changes: Any)
 def test_it_is_told_in_three_lines_at_most(data: dict[str, Any], lines: list[str]) -> None:
     with translation.override("en"):
         assert found_lines(data) == lines
+
+
+def test_every_step_has_a_name_for_people() -> None:
+    assert STEPS.keys() == DETAILS.keys()
+    assert AFTER_STEPS.keys() <= STEPS.keys()

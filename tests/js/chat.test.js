@@ -15,7 +15,12 @@ await loadMarkdown();
 
 const step = (changes) => ({ seq: 1, name: "retrieve", status: "ok", summary: "", started_ms: 0, duration_ms: 10, detail: {}, ...changes });
 
-beforeEach(() => freshPage());
+const WORDS = { after_steps: { hyde: "Searching the documents" }, tools: { web_search: "Searching the web" } };
+
+beforeEach(() => {
+  freshPage();
+  element("script", { id: "boot" }).textContent = JSON.stringify({ words: WORDS });
+});
 
 describe("an answer", () => {
   const source = { marker: 1, kind: "document", title: "Leave", heading: "Leave › Days", page: 3, text: "30 days.", url: "", cited: true, scores: {} };

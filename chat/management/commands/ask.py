@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 
+from chat.labels import STEPS, label
 from chat.messages.data import answer_as_stored, localized_message
 from chat.models import Message
 from chat.runs.answering import answer_question
@@ -110,7 +111,9 @@ class Command(EngineCommand):
         for step in trace.steps:
             reason = step.reason.text if step.reason else ""
             words = localized(step.summary or reason)
-            self.stdout.write(f"  {step.seq:>2} {step.name:<11} {step.status:<9} {step.duration_ms:>6} ms  {words}")
+            self.stdout.write(
+                f"  {step.seq:>2} {label(STEPS, step.name):<30} {step.status:<9} {step.duration_ms:>6} ms  {words}"
+            )
         usage = trace.usage()
         calls = translate_count("{count} model call", "{count} model calls", usage.llm_calls)
         rounds = translate_count("{count} round", "{count} rounds", usage.llm_rounds)

@@ -4,8 +4,13 @@ import { bootData } from "./dom.js";
 /** @type {Record<string, Record<string, string>> | undefined} */
 let labels;
 
-/** @param {"steps" | "states" | "details" | "tasks" | "task_states" | "tags"} kind @param {string} name */
-export function labelOf(kind, name) {
+/** @typedef {"steps" | "states" | "details" | "tasks" | "task_states" | "tags" | "tools" | "after_steps"} Kind */
+
+/** @param {Kind} kind @param {string} name */
+export const labelOf = (kind, name) => knownLabel(kind, name) ?? name.replaceAll("_", " ");
+
+/** Undefined where the list has no such name. @param {Kind} kind @param {string} name */
+export function knownLabel(kind, name) {
   labels ??= document.querySelector("#boot") ? bootData().words ?? {} : {};
-  return labels?.[kind]?.[name] ?? name.replaceAll("_", " ");
+  return labels?.[kind]?.[name];
 }
