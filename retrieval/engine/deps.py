@@ -95,10 +95,23 @@ class Deps:
     progress: Progress = field(default_factory=Progress)
     language: Language = "en"  # to answer in
 
-    def for_answer(self, trace: Trace, *, timeout_s: float, language: Language = "en", asker_id: str = "") -> Deps:
+    def for_answer(
+        self,
+        trace: Trace,
+        *,
+        timeout_s: float,
+        language: Language = "en",
+        asker_id: str = "",
+    ) -> Deps:
         """The same parts for one answer; timeout_s: of the whole answer. asker_id: whose searches of the last hour are
         found again; empty: every search is made anew."""
-        deps = replace(self, trace=trace, deadline=Deadline(timeout_s), progress=Progress(), language=language)
+        deps = replace(
+            self,
+            trace=trace,
+            deadline=Deadline(timeout_s),
+            progress=Progress(),
+            language=language,
+        )
         return replace(deps, searcher=self._cached_searcher(asker_id))
 
     def _cached_searcher(self, asker_id: str) -> Searcher:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from ragsite.core.errors import AppError, ConflictError, InvalidInputError, NotFoundError, UnavailableError
+from ragsite.core.errors import (
+    AppError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    UnavailableError,
+)
 from ragsite.core.messages import worded
 
 

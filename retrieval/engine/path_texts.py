@@ -205,7 +205,8 @@ def path_text(code: str, detail: Mapping[str, Any]) -> Sentence:
     """The sentence of an entry. Raises KeyError for a code that is not in `TEXTS`, or a value that is not given."""
     template = TEXTS[code].wording["text"]
     return worded(
-        template, **{name: _shown(name, value) for name, value in detail.items() if f"{{{name}}}" in template}
+        template,
+        **{name: _shown(name, value) for name, value in detail.items() if f"{{{name}}}" in template},
     )
 
 

@@ -184,7 +184,13 @@ class TermStore(Protocol):
         ...
 
     async def search_terms(
-        self, texts: Sequence[str], *, collection_ids: Sequence[str], filters: SearchFilters, limit: int, level: Level
+        self,
+        texts: Sequence[str],
+        *,
+        collection_ids: Sequence[str],
+        filters: SearchFilters,
+        limit: int,
+        level: Level,
     ) -> list[list[LegHit]]:
         """The BM25 leg without the index: as `MilvusIndex.search_bm25`, over the terms that it was given."""
         ...

@@ -49,7 +49,11 @@ class PromptTemplate:
         if missing := sorted(self.variables - variables.keys()):
             named = ", ".join(f"${variable}" for variable in missing)
             raise PromptError(
-                worded("prompt {name} needs {named}, which was not given", name=f"{self.name}.md", named=named)
+                worded(
+                    "prompt {name} needs {named}, which was not given",
+                    name=f"{self.name}.md",
+                    named=named,
+                )
             )
         return Prompt(
             name=self.name,
@@ -64,7 +68,9 @@ class PromptLibrary:
     """Finds prompts by name and language. A changed file is read anew at its next use."""
 
     def __init__(
-        self, own: Mapping[str, str] = MappingProxyType({}), files: Mapping[str, str] = MappingProxyType({})
+        self,
+        own: Mapping[str, str] = MappingProxyType({}),
+        files: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """own: name with language (`rewrite.en`) → text; files: prompt → the file that serves in its place, in every
         language."""
@@ -97,7 +103,11 @@ def read_prompt(name: str, path: Path, changed_ns: int) -> PromptTemplate:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PromptError(
-            worded("prompt file {name} can't be read: {error}", name=path.name, error=type(error).__name__)
+            worded(
+                "prompt file {name} can't be read: {error}",
+                name=path.name,
+                error=type(error).__name__,
+            )
         ) from error
     return parse_prompt(name, text)
 
@@ -107,13 +117,26 @@ def parse_prompt(name: str, text: str) -> PromptTemplate:
     """Raises PromptError for a text that has no `---` line, or a stray `$`."""
     parts = MARKER.split(LEADING_COMMENT.sub("", text, count=1), maxsplit=1)
     if len(parts) != 2:
-        raise PromptError(worded("prompt {name} has no line --- between system and user text", name=name))
+        raise PromptError(
+            worded(
+                "prompt {name} has no line --- between system and user text",
+                name=name,
+            )
+        )
     system, user = (string.Template(part.strip()) for part in parts)
     if not (system.is_valid() and user.is_valid()):
         raise PromptError(
-            worded("prompt {name} has a $ that starts no variable; write $$ for a dollar sign", name=name)
+            worded(
+                "prompt {name} has a $ that starts no variable; write $$ for a dollar sign",
+                name=name,
+            )
         )
-    return PromptTemplate(name=name, hash=hashlib.sha256(text.encode()).hexdigest()[:12], system=system, user=user)
+    return PromptTemplate(
+        name=name,
+        hash=hashlib.sha256(text.encode()).hexdigest()[:12],
+        system=system,
+        user=user,
+    )
 
 
 def shipped_prompts() -> dict[str, str]:

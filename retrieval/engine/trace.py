@@ -52,7 +52,15 @@ class StepRecord:
     def __post_init__(self) -> None:
         self.details = DETAILS[self.name]()
 
-    def note(self, code: str, details: StepDetails | None = None, /, *, reason: Why | None = None, **more: Any) -> None:
+    def note(
+        self,
+        code: str,
+        details: StepDetails | None = None,
+        /,
+        *,
+        reason: Why | None = None,
+        **more: Any,
+    ) -> None:
         """What came of the step. details: of this step, kept beside what is there. more: what the sentence names
         besides.
 
@@ -148,7 +156,11 @@ class Trace:
     @asynccontextmanager
     async def step(self, name: StepName) -> AsyncIterator[StepRecord]:
         """Open a decision-path entry. An exception marks it failed (with the kind of error) and goes on."""
-        record = StepRecord(seq=self.after + len(self.steps) + 1, name=name, started_ms=round(self.now_ms()))
+        record = StepRecord(
+            seq=self.after + len(self.steps) + 1,
+            name=name,
+            started_ms=round(self.now_ms()),
+        )
         self.steps.append(record)
         token = current_step.set((self, record))
         try:

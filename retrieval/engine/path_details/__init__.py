@@ -24,8 +24,18 @@ from retrieval.engine.path_details.passages import (
     OrderDetails,
     RerankDetails,
 )
-from retrieval.engine.path_details.questions import CondenseDetails, MemoryDetails, PlanDetails, RouteDetails
-from retrieval.engine.path_details.reading import DETAILS, details_in, details_of, from_json
+from retrieval.engine.path_details.questions import (
+    CondenseDetails,
+    MemoryDetails,
+    PlanDetails,
+    RouteDetails,
+)
+from retrieval.engine.path_details.reading import (
+    DETAILS,
+    details_in,
+    details_of,
+    from_json,
+)
 from retrieval.engine.path_details.rows import (
     AppliedBoost,
     FoundCandidate,

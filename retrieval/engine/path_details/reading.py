@@ -25,7 +25,12 @@ from retrieval.engine.path_details.passages import (
     OrderDetails,
     RerankDetails,
 )
-from retrieval.engine.path_details.questions import CondenseDetails, MemoryDetails, PlanDetails, RouteDetails
+from retrieval.engine.path_details.questions import (
+    CondenseDetails,
+    MemoryDetails,
+    PlanDetails,
+    RouteDetails,
+)
 from retrieval.engine.path_details.searches import (
     BoostDetails,
     DecomposeDetails,

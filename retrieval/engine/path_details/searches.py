@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from retrieval.engine.path_details.base import StepDetails, StepName
-from retrieval.engine.path_details.rows import AppliedBoost, FoundCandidate, FoundPage, ReadDocument, SearchedQuery
+from retrieval.engine.path_details.rows import (
+    AppliedBoost,
+    FoundCandidate,
+    FoundPage,
+    ReadDocument,
+    SearchedQuery,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

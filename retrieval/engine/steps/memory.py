@@ -13,7 +13,11 @@ from collections.abc import Sequence
 
 from ragsite.core.errors import AppError
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_details import ConsolidateDetails, MemoryDetails, RecalledFact
+from retrieval.engine.path_details import (
+    ConsolidateDetails,
+    MemoryDetails,
+    RecalledFact,
+)
 from retrieval.engine.reasons import Reason, reason_of
 from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.steps.step import step
@@ -46,7 +50,10 @@ async def recall_memory(deps: Deps, question: Question) -> tuple[RememberedFact,
     if recall.degraded:
         degrade(Reason("memory_incomplete", {"error": recall.degraded}))
     facts = tuple(RecalledFact(id=fact.id, score=round(fact.score, 4)) for fact in recall.facts)
-    note("memory_recalled" if facts else "memory_empty", MemoryDetails(facts=facts, count=len(facts)))
+    note(
+        "memory_recalled" if facts else "memory_empty",
+        MemoryDetails(facts=facts, count=len(facts)),
+    )
     return recall.facts
 
 
@@ -75,7 +82,10 @@ async def consolidate_memory(deps: Deps, question: Question, answer: Answer, *, 
     if outcome == "off":
         skip("memory_off")
         return
-    note("remembered" if outcome == "added" else "remembered_anew", ConsolidateDetails(fact=fact))
+    note(
+        "remembered" if outcome == "added" else "remembered_anew",
+        ConsolidateDetails(fact=fact),
+    )
 
 
 def unfit(answer: Answer) -> str:

@@ -41,7 +41,10 @@ def step(
     fallback: Callable[..., Any] | None = None,
     timeout_s: float | None = None,
     optional: bool = False,
-) -> Callable[[Callable[Concatenate[Deps, P], Awaitable[Result]]], Callable[Concatenate[Deps, P], Awaitable[Result]]]:
+) -> Callable[
+    [Callable[Concatenate[Deps, P], Awaitable[Result]]],
+    Callable[Concatenate[Deps, P], Awaitable[Result]],
+]:
     """Make a step of an async function: each call is timed and leaves an entry `name` in the decision path.
 
     fallback: called with the same arguments, in the same entry, when the function raises a ModelError or is late; the
@@ -60,7 +63,12 @@ def step(
                     deps.progress.writing = True
                 if fallback is None:
                     return await function(deps, *args, **kwargs)
-                done, outcome = await _in_time(deps, function(deps, *args, **kwargs), timeout_s, optional=optional)
+                done, outcome = await _in_time(
+                    deps,
+                    function(deps, *args, **kwargs),
+                    timeout_s,
+                    optional=optional,
+                )
                 if done:
                     return outcome
                 served = fallback(deps, *args, **kwargs)
@@ -73,7 +81,11 @@ def step(
 
 
 async def try_call(
-    deps: Deps, call: Coroutine[Any, Any, T], *, timeout_s: float | None = None, optional: bool = False
+    deps: Deps,
+    call: Coroutine[Any, Any, T],
+    *,
+    timeout_s: float | None = None,
+    optional: bool = False,
 ) -> T | None:
     """A model call within a step that has more to do: its result, or None and the reason in the step's entry, where it
     failed or was late. timeout_s, optional: as of `step`."""

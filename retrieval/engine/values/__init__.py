@@ -27,7 +27,13 @@ from retrieval.engine.values.chunks import (
     StoredChunk,
     TailHit,
 )
-from retrieval.engine.values.filters import FILTERS_MODES, VOCABULARY_FIELDS, FiltersMode, SearchFilters, Vocabulary
+from retrieval.engine.values.filters import (
+    FILTERS_MODES,
+    VOCABULARY_FIELDS,
+    FiltersMode,
+    SearchFilters,
+    Vocabulary,
+)
 from retrieval.engine.values.memories import Exchange, Recall, RememberedFact
 from retrieval.engine.values.questions import (
     TASK_NAMES,
@@ -41,7 +47,12 @@ from retrieval.engine.values.questions import (
     Question,
     TaskName,
 )
-from retrieval.engine.values.scope import FRESH_FOR, CollectionRef, EmbeddingSpace, SearchScope
+from retrieval.engine.values.scope import (
+    FRESH_FOR,
+    CollectionRef,
+    EmbeddingSpace,
+    SearchScope,
+)
 
 __all__ = [
     "FILTERS_MODES",

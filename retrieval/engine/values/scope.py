@@ -60,4 +60,9 @@ class SearchScope:
     def beside(self, other: SearchScope) -> SearchScope:
         """Both of them; of a collection that is in both, the state that `other` knows."""
         known = {ref.id for ref in other.collections}
-        return SearchScope((*(ref for ref in self.collections if ref.id not in known), *other.collections))
+        return SearchScope(
+            (
+                *(ref for ref in self.collections if ref.id not in known),
+                *other.collections,
+            )
+        )

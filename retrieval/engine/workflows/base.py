@@ -68,7 +68,12 @@ class Workflow:
             await require_model(engine, worded("The model server can't be used: {reason}."))
         timeout_s = self.timeout_s(engine.settings)
         question = bound_by_choice(question)
-        deps = engine.for_answer(trace, timeout_s=timeout_s, language=language_of(question), asker_id=question.asker_id)
+        deps = engine.for_answer(
+            trace,
+            timeout_s=timeout_s,
+            language=language_of(question),
+            asker_id=question.asker_id,
+        )
         try:
             async with asyncio.timeout(timeout_s + SEARCH_TIMEOUT_S):
                 answer = await self._answer(deps, question)
@@ -94,7 +99,11 @@ class Workflow:
         question = await prefer_what_is_named(deps, question)
         if reply := await reply_without_search(deps, question, asks_model=not self.routes_itself):
             return reply
-        state = await self.graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=deps)
+        state = await self.graph.ainvoke(
+            {"question": question},
+            {"recursion_limit": RECURSION_LIMIT},
+            context=deps,
+        )
         answer: Answer = state["answer"]
         if self.looks_itself:
             return answer
@@ -125,7 +134,10 @@ async def _looked_at(deps: Deps, answer: Answer, asked: Question, *, question: s
 
 async def require_writer(deps: Deps) -> None:
     """Raises UnavailableError where no model can go on: no rule can."""
-    await require_model(deps, worded("An answer is continued by a model, and none can be used now: {reason}."))
+    await require_model(
+        deps,
+        worded("An answer is continued by a model, and none can be used now: {reason}."),
+    )
 
 
 async def require_model(deps: Deps, message: str) -> None:
@@ -152,12 +164,19 @@ def bound_by_choice(question: Question) -> Question:
         return question
     about = opened.question.strip()
     return replace(
-        question, text=about, condensed=about, filters=replace(question.filters, documents=tuple(sorted(chosen)))
+        question,
+        text=about,
+        condensed=about,
+        filters=replace(question.filters, documents=tuple(sorted(chosen))),
     )
 
 
 def language_of(question: Question) -> Language:
-    return answer_language(question.standalone, earlier=question.earlier_questions(), reader=question.language)
+    return answer_language(
+        question.standalone,
+        earlier=question.earlier_questions(),
+        reader=question.language,
+    )
 
 
 async def close_path(trace: Trace, outcome: Answer | AppError) -> None:
@@ -169,7 +188,11 @@ async def close_path(trace: Trace, outcome: Answer | AppError) -> None:
             entry.note("not_decided", reason=reason_of(outcome))
             return
         found = "this_was_found" if outcome.sources else "no_documents_needed"
-        entry.note("decided", AssessDetails(decision=outcome.decision), reason=outcome.reason or found)
+        entry.note(
+            "decided",
+            AssessDetails(decision=outcome.decision),
+            reason=outcome.reason or found,
+        )
 
 
 def has_documents(question: Question) -> bool:
@@ -182,10 +205,18 @@ def may_ask_back(question: Question) -> bool:
 
 
 async def search_for(
-    deps: Deps, question: Question, queries: tuple[Query, ...], filters: SearchFilters, *, purpose: str = ""
+    deps: Deps,
+    question: Question,
+    queries: tuple[Query, ...],
+    filters: SearchFilters,
+    *,
+    purpose: str = "",
 ) -> SearchResult:
     """As wide as the question asks for. Raises as `search_documents`."""
     request = SearchRequest(
-        queries=queries, scope=question.scope, filters=filters, top_k=breadth(question, deps.settings)
+        queries=queries,
+        scope=question.scope,
+        filters=filters,
+        top_k=breadth(question, deps.settings),
     )
     return await search_documents(deps, request, purpose=purpose)

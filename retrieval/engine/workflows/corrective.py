@@ -49,20 +49,40 @@ from retrieval.engine.steps.answer.direct import respond_directly
 from retrieval.engine.steps.answer.generate import select_passages
 from retrieval.engine.steps.answer.refuse import refuse
 from retrieval.engine.steps.answer.verdict_token import WayOut
-from retrieval.engine.steps.answer.write import is_unsupported, show_judged, with_nearest, write_from
+from retrieval.engine.steps.answer.write import (
+    is_unsupported,
+    show_judged,
+    with_nearest,
+    write_from,
+)
 from retrieval.engine.steps.context.dedupe import dedupe
 from retrieval.engine.steps.judge.assessment import Assessment
 from retrieval.engine.steps.judge.correct import judge_and_correct
 from retrieval.engine.steps.judge.rerank import rerank
 from retrieval.engine.steps.judge.scores import judging_is_on
 from retrieval.engine.steps.judge.verdict import judge as judge_passages
-from retrieval.engine.steps.query.expansion import BetterWords, look_for_better_words
+from retrieval.engine.steps.query.expansion import (
+    BetterWords,
+    look_for_better_words,
+)
 from retrieval.engine.steps.query.queries import own_words
 from retrieval.engine.steps.retrieve.refine import Stage, search_again, stages
 from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.text.phrases import phrase
-from retrieval.engine.values import Answer, Query, Question, ScoredChunk, SearchFilters
-from retrieval.engine.workflows.base import Asking, Workflow, has_documents, may_ask_back, search_for
+from retrieval.engine.values import (
+    Answer,
+    Query,
+    Question,
+    ScoredChunk,
+    SearchFilters,
+)
+from retrieval.engine.workflows.base import (
+    Asking,
+    Workflow,
+    has_documents,
+    may_ask_back,
+    search_for,
+)
 from retrieval.engine.workflows.documents import answer_from_documents
 
 SECOND_LOOK = 5  # passages that the judge is shown once it has refused others
@@ -98,8 +118,16 @@ async def search(state: State, runtime: Runtime[Deps]) -> State:
     else:
         queries = own_words(question)
         result = await search_for(deps, question, queries, question.filters, purpose="own_words")
-        found = {"queries": queries, "filters": question.filters, **await _with_found(deps, state, result.candidates)}
-    return {**found, "nearest": found["passages"], "offline": await is_offline(deps)}
+        found = {
+            "queries": queries,
+            "filters": question.filters,
+            **await _with_found(deps, state, result.candidates),
+        }
+    return {
+        **found,
+        "nearest": found["passages"],
+        "offline": await is_offline(deps),
+    }
 
 
 async def after_search(state: State, runtime: Runtime[Deps]) -> Literal["judge", "write", "refine"]:
@@ -151,7 +179,10 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     answer = await write_from(deps, question, state["passages"], way_out=way_out)
     unsupported = is_unsupported(answer)
     if way_out == "none" and answer.decision == "NO_ANSWER":  # two have to refuse, and the judge says yes
-        return _finished(state, await show_judged(deps, question, answer, state["assessment"].named))
+        return _finished(
+            state,
+            await show_judged(deps, question, answer, state["assessment"].named),
+        )
     if unsupported and "read" in state:
         return _finished(state, await with_nearest(deps, question, answer))
     if answer.text and not unsupported:
@@ -220,7 +251,10 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
     route = words.route
     if route.task:
         answer = await answer_from_documents(deps, words.question, route.task)
-        return {**_finished(state, answer), "question": replace(words.question, task=route.task)}
+        return {
+            **_finished(state, answer),
+            "question": replace(words.question, task=route.task),
+        }
     if route.direct and (reply := await respond_directly(deps, question, ())):
         return _finished(state, reply)
     update: State = {
@@ -232,7 +266,10 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
     if words.question.standalone != question.standalone:
         update["refused"] = frozenset()  # what was refused was another question
     result = await search_for(deps, words.question, words.queries, route.filters)
-    return {**update, **await _with_found(deps, {**state, **update}, result.candidates)}
+    return {
+        **update,
+        **await _with_found(deps, {**state, **update}, result.candidates),
+    }
 
 
 def after_improving(state: State) -> Literal["judge", "__end__"]:
@@ -259,7 +296,11 @@ async def judge(state: State, runtime: Runtime[Deps]) -> State:
     else:
         assessment = await judge_passages(deps, question, passages)
         web_queries = ()
-    update: State = {"assessment": assessment, "passages": passages, "web_queries": web_queries}
+    update: State = {
+        "assessment": assessment,
+        "passages": passages,
+        "web_queries": web_queries,
+    }
     if assessment.refused:
         refused = _refused({**state, **update})
     return {**update, "refused": refused}
@@ -295,7 +336,10 @@ async def refine(state: State, runtime: Runtime[Deps]) -> State:
         filters=state["filters"],
         number=len(tried) + 1,
     )
-    return {"tried": (*tried, stage), **await _with_found(deps, state, found.candidates)}
+    return {
+        "tried": (*tried, stage),
+        **await _with_found(deps, state, found.candidates),
+    }
 
 
 def next_stage(deps: Deps, state: State) -> Stage | None:

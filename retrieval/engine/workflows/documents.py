@@ -17,15 +17,36 @@ from dataclasses import replace
 from itertools import chain
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_details import CompressDetails, GenerateDetails, RouteDetails
+from retrieval.engine.path_details import (
+    CompressDetails,
+    GenerateDetails,
+    RouteDetails,
+)
 from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.appending import with_more
 from retrieval.engine.steps.answer.generate import written_answer
-from retrieval.engine.steps.answer.streaming import AnswerWriter, Author, author_of, write_by_model
-from retrieval.engine.steps.documents.compare import Comparison, Quoted, compare, differences, listing, outline, titles
+from retrieval.engine.steps.answer.streaming import (
+    AnswerWriter,
+    Author,
+    author_of,
+    write_by_model,
+)
+from retrieval.engine.steps.documents.compare import (
+    Comparison,
+    Quoted,
+    compare,
+    differences,
+    listing,
+    outline,
+    titles,
+)
 from retrieval.engine.steps.documents.excerpts import Excerpt
 from retrieval.engine.steps.documents.notes import take_notes
-from retrieval.engine.steps.documents.parts import fit_one_prompt, quoted_passages, sources_of
+from retrieval.engine.steps.documents.parts import (
+    fit_one_prompt,
+    quoted_passages,
+    sources_of,
+)
 from retrieval.engine.steps.documents.read import WholeDocument, read_documents
 from retrieval.engine.steps.documents.rows import find_rows
 from retrieval.engine.steps.grounding.verify import verify
@@ -43,7 +64,9 @@ async def answer_from_documents(deps: Deps, question: Question, task: DocumentTa
         return await say_why_not(deps, phrase("missing", deps.language), "document_missing")
     if empty := [document for document in documents if not document.excerpts]:
         return await say_why_not(
-            deps, phrase("empty", deps.language, names=titles(empty, deps.language)), "document_empty"
+            deps,
+            phrase("empty", deps.language, names=titles(empty, deps.language)),
+            "document_empty",
         )
     match task.name:
         case "summarise":
@@ -54,7 +77,10 @@ async def answer_from_documents(deps: Deps, question: Question, task: DocumentTa
             answer = await _list(deps, documents, question.text)
     if answer.partial:
         return answer  # it may be continued, from all that it was to be written from
-    return replace(answer, sources=tuple(source for source in answer.sources if source.cited) or answer.sources)
+    return replace(
+        answer,
+        sources=tuple(source for source in answer.sources if source.cited) or answer.sources,
+    )
 
 
 @step("route")
@@ -78,7 +104,11 @@ async def _write(deps: Deps, documents: Sequence[WholeDocument], prompt: str, qu
         author,
         prompt,
         question,
-        passages=quoted_passages(excerpts, [markers[one.chunk.chunk_id] for one in excerpts], deps.language),
+        passages=quoted_passages(
+            excerpts,
+            [markers[one.chunk.chunk_id] for one in excerpts],
+            deps.language,
+        ),
         sources=sources,
         otherwise=lambda: outline(documents, deps.language),
     )
@@ -150,7 +180,11 @@ async def _say_in_part(deps: Deps, answer: Answer, documents: Sequence[WholeDocu
     total = sum(document.total for document in documents)
     if read >= total or answer.partial:
         return answer
-    return await with_more(deps, answer, "\n\n" + phrase("in_part", deps.language, read=read, total=total))
+    return await with_more(
+        deps,
+        answer,
+        "\n\n" + phrase("in_part", deps.language, read=read, total=total),
+    )
 
 
 def _excerpts(documents: Sequence[WholeDocument]) -> list[Excerpt]:
@@ -190,7 +224,10 @@ async def write(
     if author.model:
         await deps.trace.choose_sources(sources)
     ended = await write_by_model(
-        deps, author, lambda: deps.prompt(prompt, passages=passages, question=one_line(question)), writer
+        deps,
+        author,
+        lambda: deps.prompt(prompt, passages=passages, question=one_line(question)),
+        writer,
     )
     if ended.failure:
         degrade(ended.failure)
@@ -207,7 +244,10 @@ async def quote(deps: Deps, quoted: Quoted, *, model: str) -> Answer:
 
 async def _quoted(deps: Deps, quoted: Quoted, *, model: str = "") -> Answer:
     cited = tuple(source.marker for source in quoted.sources)
-    note("quoted", GenerateDetails(lines=quoted.lines, cited=cited, model=model, partial=False))
+    note(
+        "quoted",
+        GenerateDetails(lines=quoted.lines, cited=cited, model=model, partial=False),
+    )
     await deps.trace.choose_sources(quoted.sources)
     answer = Answer(decision="ANSWER", text="", sources=quoted.sources, model=model)
     return await with_more(deps, answer, quoted.text)

@@ -38,13 +38,20 @@ from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.generate import select_passages
 from retrieval.engine.steps.answer.refuse import refuse
 from retrieval.engine.steps.answer.verdict_token import WayOut
-from retrieval.engine.steps.answer.write import is_unsupported, with_nearest, write_from
+from retrieval.engine.steps.answer.write import (
+    is_unsupported,
+    with_nearest,
+    write_from,
+)
 from retrieval.engine.steps.context.dedupe import dedupe
 from retrieval.engine.steps.judge.assessment import Assessment
 from retrieval.engine.steps.judge.rerank import rerank
 from retrieval.engine.steps.judge.sufficiency import evaluate
 from retrieval.engine.steps.query.queries import own_words
-from retrieval.engine.steps.query.rewrite import rewrite_to_concepts, rewriting_is_on
+from retrieval.engine.steps.query.rewrite import (
+    rewrite_to_concepts,
+    rewriting_is_on,
+)
 from retrieval.engine.steps.retrieve.search import breadth, search_documents
 from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.steps.retrieve.web import web_search as search_web
@@ -103,7 +110,10 @@ async def router(state: State, runtime: Runtime[Deps]) -> State:
     question = state["question"]
     if not has_documents(question):
         return {"should_rewrite": False}
-    return {"queries": own_words(question), "should_rewrite": await is_to_be_rewritten(runtime.context, question)}
+    return {
+        "queries": own_words(question),
+        "should_rewrite": await is_to_be_rewritten(runtime.context, question),
+    }
 
 
 def after_routing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "web_search", "rewriter", "retriever"]:
@@ -116,7 +126,10 @@ def after_routing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", 
 async def rewriter(state: State, runtime: Runtime[Deps]) -> State:
     before = state.get("evaluation")
     queries = await rewrite_to_concepts(
-        runtime.context, state["question"], tried=state.get("tried", ()), missing=before.missing if before else ""
+        runtime.context,
+        state["question"],
+        tried=state.get("tried", ()),
+        missing=before.missing if before else "",
     )
     update: State = {"queries": queries, "rewrites": state.get("rewrites", 0) + 1}
     if before is None and not queries:
@@ -145,12 +158,18 @@ async def retriever(state: State, runtime: Runtime[Deps]) -> State:
     )
     fresh = await dedupe(deps, (await search_documents(deps, request)).candidates, known=before)
     tried = (*state.get("tried", ()), state["queries"][0].text)
-    return {"passages": await rerank(deps, question, (*fresh, *before)), "tried": tried}
+    return {
+        "passages": await rerank(deps, question, (*fresh, *before)),
+        "tried": tried,
+    }
 
 
 async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     results = await search_web(runtime.context, state["question"])
-    return {"passages": (*results.candidates, *state.get("passages", ())), "web_searched": True}
+    return {
+        "passages": (*results.candidates, *state.get("passages", ())),
+        "web_searched": True,
+    }
 
 
 async def evaluator(state: State, runtime: Runtime[Deps]) -> State:
@@ -205,14 +224,27 @@ async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
     evaluation = state.get("evaluation")
     if evaluation is None:
         return {"answer": await refuse(runtime.context, state["question"], None)}
-    answer = await refuse(runtime.context, state["question"], evaluation.candidates, reason=evaluation.reason)
+    answer = await refuse(
+        runtime.context,
+        state["question"],
+        evaluation.candidates,
+        reason=evaluation.reason,
+    )
     return {"answer": answer}
 
 
 # ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph = StateGraph(State, context_schema=Deps)
-    for node in (router, rewriter, retriever, evaluator, web_search, generator, no_answer):
+    for node in (
+        router,
+        rewriter,
+        retriever,
+        evaluator,
+        web_search,
+        generator,
+        no_answer,
+    ):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "router")
     graph.add_conditional_edges("router", after_routing)

@@ -10,7 +10,13 @@ from ragsite.core.rag_settings import RagSettings
 from retrieval.engine.workflows.base import Workflow
 
 DEFAULT_WORKFLOW = "corrective"
-NAMES = ("corrective", "self_corrective", "dual_loop", "planned", "react")  # in the contract's order
+NAMES = (
+    "corrective",
+    "self_corrective",
+    "dual_loop",
+    "planned",
+    "react",
+)  # in the contract's order
 
 
 def available_workflows() -> tuple[str, ...]:
@@ -29,7 +35,11 @@ def require_offered(name: str, settings: RagSettings) -> None:
     if name in NAMES and name not in offered:
         known = ", ".join(offered)
         raise InvalidInputError(
-            worded("The workflow '{name}' is switched off here; choose one of: {known}.", name=name, known=known),
+            worded(
+                "The workflow '{name}' is switched off here; choose one of: {known}.",
+                name=name,
+                known=known,
+            ),
             fields={"workflow": [worded("one of {known}", known=known)]},
         )
 
@@ -42,7 +52,11 @@ def get_workflow(name: str) -> Workflow:
     if name not in NAMES:
         known = ", ".join(NAMES)
         raise InvalidInputError(
-            worded("There is no workflow '{name}' here; choose one of: {known}.", name=name[:40], known=known),
+            worded(
+                "There is no workflow '{name}' here; choose one of: {known}.",
+                name=name[:40],
+                known=known,
+            ),
             fields={"workflow": [worded("one of {known}", known=known)]},
         )
     workflow: Workflow = importlib.import_module(f"retrieval.engine.workflows.{name}").WORKFLOW

@@ -22,7 +22,10 @@ async def ask_back(deps: Deps, readings: Sequence[ScoredChunk], *, asks: str = "
     """The question about these readings, a passage of each, in place of an answer. asks: the judge's own words for it;
     where it gave none, ours."""
     clarification = from_documents(readings, deps.language, asks=asks)
-    note("asked_back", ClarifyDetails(question=clarification.question, options=clarification.options))
+    note(
+        "asked_back",
+        ClarifyDetails(question=clarification.question, options=clarification.options),
+    )
     reason = Reason("several_things", {"options": joined(", ", clarification.options)})
     answer = Answer(decision="CLARIFY", text="", clarification=clarification, reason=reason)
     return await with_more(deps, answer, clarification.question)

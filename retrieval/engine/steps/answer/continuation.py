@@ -10,11 +10,20 @@ from retrieval.engine.ports import Prompt
 from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.generate import written_answer
 from retrieval.engine.steps.answer.joint import Joint
-from retrieval.engine.steps.answer.streaming import AnswerWriter, author_of, write_by_model
+from retrieval.engine.steps.answer.streaming import (
+    AnswerWriter,
+    author_of,
+    write_by_model,
+)
 from retrieval.engine.steps.context.order import fit, position_strategy, positions
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.markers import without_citations
-from retrieval.engine.text.quoting import neutralise, one_line, quote_history, quote_source
+from retrieval.engine.text.quoting import (
+    neutralise,
+    one_line,
+    quote_history,
+    quote_source,
+)
 from retrieval.engine.text.sentences import split_sentences
 from retrieval.engine.trace import degrade
 from retrieval.engine.values import Answer, Question, ScoredChunk, Source
@@ -38,7 +47,10 @@ async def write_on(deps: Deps, begun: Begun) -> Answer:
     author = await author_of(deps, lambda: _prompt(deps, begun, ""))
     writer = ContinuedWriter(deps, begun)
     ended = await write_by_model(
-        deps, author, lambda: _prompt(deps, begun, _passages(deps, begun, tokens=author.room or 0)), writer
+        deps,
+        author,
+        lambda: _prompt(deps, begun, _passages(deps, begun, tokens=author.room or 0)),
+        writer,
     )
     failure = ended.failure
     if failure is None and len(writer.text) <= len(begun.text):

@@ -16,7 +16,13 @@ from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.steps.grounding.verify import check_by_words
 from retrieval.engine.text.markers import cited_markers
 from retrieval.engine.trace import degrade, note
-from retrieval.engine.values import Answer, CuratedAnswer, GroundedSentence, Question, ScoredChunk
+from retrieval.engine.values import (
+    Answer,
+    CuratedAnswer,
+    GroundedSentence,
+    Question,
+    ScoredChunk,
+)
 
 CHECKED_SCORE = 0.45  # from which the words of a checked answer's sentence are taken to stand in its passage
 CHECKED_BY_PERSON = worded("checked by a person")
@@ -44,7 +50,10 @@ async def _give(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
     checked = found.checked
     cited = cited_markers(found.text)
     async with deps.trace.step("route"):
-        note("checked_answer_fits", RouteDetails(curated=checked.as_dict(), question=found.question))
+        note(
+            "checked_answer_fits",
+            RouteDetails(curated=checked.as_dict(), question=found.question),
+        )
     passages = [ScoredChunk(chunk=chunk) for chunk in found.passages]
     sources = marked_cited(as_sources(passages), cited)
     async with deps.trace.step("generate"):
@@ -58,7 +67,13 @@ async def _give(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
         note("checked_beforehand", details)
         await deps.trace.choose_sources(sources)
         reason = Reason("checked_by", {"by": checked.by, "on": checked.on})
-        answer = Answer(decision="ANSWER", text="", sources=sources, curated=checked, reason=reason)
+        answer = Answer(
+            decision="ANSWER",
+            text="",
+            sources=sources,
+            curated=checked,
+            reason=reason,
+        )
         answer = await with_more(deps, answer, found.text)
     return replace(answer, grounding=await asyncio.to_thread(_evidence, answer, question.text))
 

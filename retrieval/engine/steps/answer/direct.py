@@ -12,16 +12,33 @@ import asyncio
 from collections.abc import Sequence
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.errors import EmbeddingUnavailableError, IndexUnavailableError, ModelError
+from retrieval.engine.errors import (
+    EmbeddingUnavailableError,
+    IndexUnavailableError,
+    ModelError,
+)
 from retrieval.engine.ports import Prompt, SearchRequest
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.reasons import Reason, reason_of
 from retrieval.engine.steps.answer.appending import with_more, with_passages
 from retrieval.engine.steps.answer.generate import note_shown, written_answer
-from retrieval.engine.steps.answer.quote import NEAREST, SHOWN_CHARS, Shown, best_sources, show_passages
+from retrieval.engine.steps.answer.quote import (
+    NEAREST,
+    SHOWN_CHARS,
+    Shown,
+    best_sources,
+    show_passages,
+)
 from retrieval.engine.steps.answer.sources import as_sources
-from retrieval.engine.steps.answer.streaming import AnswerWriter, author_of, write_by_model
-from retrieval.engine.steps.grounding.alignment import EMBEDDER_IS_SLOW, EMBEDDING_TIMEOUT_S
+from retrieval.engine.steps.answer.streaming import (
+    AnswerWriter,
+    author_of,
+    write_by_model,
+)
+from retrieval.engine.steps.grounding.alignment import (
+    EMBEDDER_IS_SLOW,
+    EMBEDDING_TIMEOUT_S,
+)
 from retrieval.engine.steps.memory import quote_memories
 from retrieval.engine.steps.query.route import route
 from retrieval.engine.steps.retrieve.search import search_documents
@@ -92,7 +109,10 @@ async def give_help(deps: Deps, question: Question, *, why: Reason) -> Answer | 
     if not search_terms(question.standalone):  # nothing that the index gives any weight
         return await _help_alone(deps, question)
     request = SearchRequest(
-        queries=(Query(question.standalone),), scope=question.scope, filters=question.filters, top_k=NEAREST
+        queries=(Query(question.standalone),),
+        scope=question.scope,
+        filters=question.filters,
+        top_k=NEAREST,
     )
     result = await search_documents(deps, request)
     if not result.candidates:
@@ -120,7 +140,10 @@ async def _with_nearest(deps: Deps, question: Question, sources: tuple[Source, .
         answer = await with_passages(deps, answer, phrase("no_model", deps.language) + "\n\n", below)
     else:
         answer = await with_more(deps, answer, f"{text}\n\n{phrase('near_in_meaning', deps.language)}")
-    note_shown([source.marker for source in answer.sources if source.cited], of=len(sources))
+    note_shown(
+        [source.marker for source in answer.sources if source.cited],
+        of=len(sources),
+    )
     return answer
 
 

@@ -14,9 +14,19 @@ from retrieval.engine.path_details import GenerateDetails
 from retrieval.engine.ports import Prompt
 from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.appending import with_passages
-from retrieval.engine.steps.answer.quote import SHOWN_CHARS, best_sources, show_passages
+from retrieval.engine.steps.answer.quote import (
+    SHOWN_CHARS,
+    best_sources,
+    show_passages,
+)
 from retrieval.engine.steps.answer.sources import marked_cited
-from retrieval.engine.steps.answer.streaming import AnswerWriter, Author, Ended, author_of, write_by_model
+from retrieval.engine.steps.answer.streaming import (
+    AnswerWriter,
+    Author,
+    Ended,
+    author_of,
+    write_by_model,
+)
 from retrieval.engine.steps.answer.verdict_token import WayOut
 from retrieval.engine.steps.context.order import order, position_strategy, positions
 from retrieval.engine.steps.grounding.claims import brackets_of
@@ -26,18 +36,33 @@ from retrieval.engine.text.quoting import one_line, quote_history, quote_source
 from retrieval.engine.trace import degrade, note
 from retrieval.engine.values import Answer, Question, ScoredChunk, Source
 
-PROMPTS: Mapping[WayOut, str] = {"ask_back": "generate", "refuse": "generate_or_refuse", "none": "generate_in_any_case"}
+PROMPTS: Mapping[WayOut, str] = {
+    "ask_back": "generate",
+    "refuse": "generate_or_refuse",
+    "none": "generate_in_any_case",
+}
 
 
 async def select_passages(
-    deps: Deps, question: Question, candidates: Sequence[ScoredChunk], *, most: int | None = None
+    deps: Deps,
+    question: Question,
+    candidates: Sequence[ScoredChunk],
+    *,
+    most: int | None = None,
 ) -> list[ScoredChunk]:
     """What a model is given of the candidates, best first: what fits half of its window, at most `most` (by default
     `context_passages`), or as many as the request says."""
     most = question.options.top_k or most or deps.settings.corrective.context_passages
     author = await author_of(deps, lambda: answer_prompt(deps, question, (), "ask_back"))
     strategy = position_strategy(deps, question)
-    return await order(deps, candidates, most=most, scope=question.scope, room=author.room, strategy=strategy)
+    return await order(
+        deps,
+        candidates,
+        most=most,
+        scope=question.scope,
+        room=author.room,
+        strategy=strategy,
+    )
 
 
 @step("generate")
@@ -53,7 +78,12 @@ async def generate(
 ) -> Answer:
     """By the model; where it is away or fails before its first word, the best passages as they stand. `sources`: the
     passages in their order, with their whole text."""
-    ended = await write_by_model(deps, author, lambda: answer_prompt(deps, question, passages, way_out), writer)
+    ended = await write_by_model(
+        deps,
+        author,
+        lambda: answer_prompt(deps, question, passages, way_out),
+        writer,
+    )
     if ended.model and not ended.failure:
         deps.progress.judged_by = ended.model
     if writer.verdict:
@@ -76,7 +106,13 @@ async def generate(
     return written_answer(writer.text, sources, ended)
 
 
-def written_answer(text: str, sources: Sequence[Source], ended: Ended, *, reason: Reason | None = None) -> Answer:
+def written_answer(
+    text: str,
+    sources: Sequence[Source],
+    ended: Ended,
+    *,
+    reason: Reason | None = None,
+) -> Answer:
     """What a model wrote, with the sources that it cites marked; the running step's entry says so."""
     cited = brackets_of(sources).cited(text)
     broken = bool(ended.failure)
@@ -99,15 +135,30 @@ def written_answer(text: str, sources: Sequence[Source], ended: Ended, *, reason
     )
 
 
-async def _passages(deps: Deps, question: Question, sources: tuple[Source, ...], *, reason: Reason | None) -> Answer:
+async def _passages(
+    deps: Deps,
+    question: Question,
+    sources: tuple[Source, ...],
+    *,
+    reason: Reason | None,
+) -> Answer:
     """The best passages, under a line that says that no model wrote. reason: why a model that is connected gave no
     answer; None: none is connected."""
     line = phrase("no_model", deps.language)
     if reason:
-        line = phrase("model_failed", deps.language, reason=deps.say(reason.text, deps.language))
+        line = phrase(
+            "model_failed",
+            deps.language,
+            reason=deps.say(reason.text, deps.language),
+        )
     shown = await show_passages(deps, question, best_sources(sources), among=sources, chars=SHOWN_CHARS)
     await deps.trace.choose_sources(sources)
-    begun = Answer(decision="ANSWER", text="", sources=sources, reason=Reason("passages_shown_alone"))
+    begun = Answer(
+        decision="ANSWER",
+        text="",
+        sources=sources,
+        reason=Reason("passages_shown_alone"),
+    )
     answer = await with_passages(deps, begun, line + "\n\n", shown)
     note_shown(sorted(shown.markers), of=len(sources))
     return answer
@@ -115,7 +166,10 @@ async def _passages(deps: Deps, question: Question, sources: tuple[Source, ...],
 
 def note_shown(cited: Sequence[int], *, of: int) -> None:
     """Passages are shown as they stand. cited: their markers. of: how many there were."""
-    note("passages_shown", GenerateDetails(shown=len(cited), cited=tuple(cited), of=of, model="", partial=False))
+    note(
+        "passages_shown",
+        GenerateDetails(shown=len(cited), cited=tuple(cited), of=of, model="", partial=False),
+    )
 
 
 def answer_prompt(deps: Deps, question: Question, passages: Sequence[ScoredChunk], way_out: WayOut) -> Prompt:

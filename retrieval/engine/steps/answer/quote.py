@@ -14,7 +14,11 @@ from dataclasses import dataclass
 from retrieval.engine.deps import Deps
 from retrieval.engine.steps.context.joining import seam
 from retrieval.engine.text.analysis import analyze
-from retrieval.engine.text.excerpt_tables import begins_inside_table, head_of, is_inside_table
+from retrieval.engine.text.excerpt_tables import (
+    begins_inside_table,
+    head_of,
+    is_inside_table,
+)
 from retrieval.engine.text.excerpts import Passage, escaped, quoted
 from retrieval.engine.text.phrases import Language, in_script_of
 from retrieval.engine.text.statements import headed_statements_of
@@ -53,7 +57,12 @@ class Shown:
 
 
 async def show_passages(
-    deps: Deps, question: Question, shown: Sequence[Source], *, among: Sequence[Source], chars: int
+    deps: Deps,
+    question: Question,
+    shown: Sequence[Source],
+    *,
+    among: Sequence[Source],
+    chars: int,
 ) -> Shown:
     """Each in at most so many characters of its document around its best statement. among: all that was found, which
     tells how rare a word of the question is."""
@@ -98,7 +107,14 @@ def _weights(question: str, leans_on: str, passages: Sequence[Passage]) -> dict[
     return {**earlier, **term_weights(question, pool)}
 
 
-def _best(passage: Passage, weights: Mapping[str, float], *, chars: int, start: int = 0, end: int = MOST_CHARS) -> int:
+def _best(
+    passage: Passage,
+    weights: Mapping[str, float],
+    *,
+    chars: int,
+    start: int = 0,
+    end: int = MOST_CHARS,
+) -> int:
     """The statement to be marked, which begins in `text[start:end]`: that which holds most of the question's words
     together with what is shown around it, and most by itself.
 
@@ -137,9 +153,17 @@ class _Place:
 
 
 def _shown(
-    question: Question, places: Sequence[_Place], among: Sequence[Source], language: Language, chars: int
+    question: Question,
+    places: Sequence[_Place],
+    among: Sequence[Source],
+    language: Language,
+    chars: int,
 ) -> Shown:
-    weights = _weights(question.standalone, question.leans_on, [Passage(source.chunk.text) for source in among])
+    weights = _weights(
+        question.standalone,
+        question.leans_on,
+        [Passage(source.chunk.text) for source in among],
+    )
     text = ""
     grounding: list[GroundedSentence] = []
     for place in places:
@@ -148,7 +172,13 @@ def _shown(
             continue
         chunk = place.source.chunk
         marker = place.source.marker
-        best = _best(passage, weights, chars=chars, start=place.start, end=place.start + len(chunk.text))
+        best = _best(
+            passage,
+            weights,
+            chars=chars,
+            start=place.start,
+            end=place.start + len(chunk.text),
+        )
         path = _path(chunk, place.text, passage.pieces[best].start)
         excerpt = passage.excerpt(best, chars=chars, above=path)
         shown = f"**{escaped(HEADING_JOIN.join(path))}** [{marker}]\n\n{quoted(excerpt.markdown)}"
@@ -163,7 +193,13 @@ def _shown(
                 markers=(marker,),
                 score=1.0,
                 supported=True,
-                evidence=(SentenceEvidence(marker, excerpt.start - place.start, excerpt.end - place.start),),
+                evidence=(
+                    SentenceEvidence(
+                        marker,
+                        excerpt.start - place.start,
+                        excerpt.end - place.start,
+                    ),
+                ),
             )
         )
     return Shown(text, tuple(grounding))
@@ -171,10 +207,16 @@ def _shown(
 
 def _path(chunk: StoredChunk, text: str, start: int) -> list[str]:
     """The title, the headings that the passage stands under, and the one right above what begins at `start`."""
-    above = next((one.heading for one in headed_statements_of(text) if one.start <= start < one.end), "")
+    above = next(
+        (one.heading for one in headed_statements_of(text) if one.start <= start < one.end),
+        "",
+    )
     title = chunk.title or chunk.file_name
     headings = dict.fromkeys([*chunk.heading.split(HEADING_JOIN), above])
-    return [title, *(heading for heading in headings if heading and not heading.endswith(title))]
+    return [
+        title,
+        *(heading for heading in headings if heading and not heading.endswith(title)),
+    ]
 
 
 async def _in_documents(deps: Deps, sources: Sequence[Source], scope: SearchScope) -> list[_Place]:

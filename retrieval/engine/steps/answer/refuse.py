@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from retrieval.engine.deps import Deps
 from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.appending import with_more, with_passages
-from retrieval.engine.steps.answer.quote import NEAREST, NEAREST_CHARS, show_passages
+from retrieval.engine.steps.answer.quote import (
+    NEAREST,
+    NEAREST_CHARS,
+    show_passages,
+)
 from retrieval.engine.steps.answer.sources import as_sources
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.trace import skip
@@ -15,7 +19,11 @@ from retrieval.engine.values import Answer, Question, ScoredChunk
 
 
 async def refuse(
-    deps: Deps, question: Question, candidates: Sequence[ScoredChunk] | None, *, reason: Reason | None = None
+    deps: Deps,
+    question: Question,
+    candidates: Sequence[ScoredChunk] | None,
+    *,
+    reason: Reason | None = None,
 ) -> Answer:
     """Says why there is no answer, whether the web was searched, too, and quotes what is nearest. None: there was
     nothing to search in. reason: by default what was found."""

@@ -106,7 +106,10 @@ async def author_of(deps: Deps, frame: Callable[[], Prompt]) -> Author:
         return Author(failure=reason_of(error))
     except TimeoutError:
         return Author(failure=Reason("no_time_left"))
-    return Author(model=model, room=max(0, model.prompt_budget - estimate_tokens(prompt.system + prompt.user)))
+    return Author(
+        model=model,
+        room=max(0, model.prompt_budget - estimate_tokens(prompt.system + prompt.user)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,10 @@ async def write_by_model(
     behind_verdict = 0
     try:
         stream: AsyncGenerator[str | None, None] = author.model.stream(prompt())
-        async with asyncio.timeout(deps.deadline.remaining()), aclosing(stream) as pieces:
+        async with (
+            asyncio.timeout(deps.deadline.remaining()),
+            aclosing(stream) as pieces,
+        ):
             async for piece in pieces:
                 await (writer.withdraw() if piece is None else writer.write(piece))
                 behind_verdict += writer.verdict is not None

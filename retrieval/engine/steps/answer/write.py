@@ -8,8 +8,18 @@ from dataclasses import replace
 from retrieval.engine.deps import Deps
 from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.appending import with_passages
-from retrieval.engine.steps.answer.generate import answer_prompt, generate, select_passages
-from retrieval.engine.steps.answer.quote import NEAREST, NEAREST_CHARS, SHOWN_CHARS, best_sources, show_passages
+from retrieval.engine.steps.answer.generate import (
+    answer_prompt,
+    generate,
+    select_passages,
+)
+from retrieval.engine.steps.answer.quote import (
+    NEAREST,
+    NEAREST_CHARS,
+    SHOWN_CHARS,
+    best_sources,
+    show_passages,
+)
 from retrieval.engine.steps.answer.sources import as_sources
 from retrieval.engine.steps.answer.streaming import AnswerWriter, author_of
 from retrieval.engine.steps.answer.verdict_token import WayOut
@@ -22,11 +32,20 @@ from retrieval.engine.values import Answer, Question, ScoredChunk
 
 
 async def write_answer(
-    deps: Deps, question: Question, candidates: Sequence[ScoredChunk], *, way_out: WayOut = "refuse"
+    deps: Deps,
+    question: Question,
+    candidates: Sequence[ScoredChunk],
+    *,
+    way_out: WayOut = "refuse",
 ) -> Answer:
     """An answer from the best of the candidates. One of which no passage supports a sentence quotes what is nearest.
     Never raises a ModelError. See `write_from`."""
-    answer = await write_from(deps, question, await select_passages(deps, question, candidates), way_out=way_out)
+    answer = await write_from(
+        deps,
+        question,
+        await select_passages(deps, question, candidates),
+        way_out=way_out,
+    )
     return await with_nearest(deps, question, answer) if is_unsupported(answer) else answer
 
 
@@ -80,10 +99,20 @@ async def show_judged(deps: Deps, question: Question, answer: Answer, named: Seq
     chosen = {passage.chunk_id for passage in named}
     judged = [source for source in answer.sources if source.chunk.chunk_id in chosen][:NEAREST]
     shown = await show_passages(
-        deps, question, judged or best_sources(answer.sources), among=answer.sources, chars=SHOWN_CHARS
+        deps,
+        question,
+        judged or best_sources(answer.sources),
+        among=answer.sources,
+        chars=SHOWN_CHARS,
     )
     if not answer.text:
         await deps.trace.choose_sources(answer.sources)
-    begun = replace(answer, decision="ANSWER", reason=Reason("judged_not_written"), grounding=(), unwritten=True)
+    begun = replace(
+        answer,
+        decision="ANSWER",
+        reason=Reason("judged_not_written"),
+        grounding=(),
+        unwritten=True,
+    )
     degrade("judged_not_written")
     return await with_passages(deps, begun, f"\n\n{phrase('judged', deps.language)}\n\n", shown)

@@ -20,7 +20,10 @@ MAX_PRINTS = 1024  # of passages that come up again and again
 
 @step("dedupe")
 async def dedupe(
-    deps: Deps, candidates: Sequence[ScoredChunk], *, known: Sequence[ScoredChunk] = ()
+    deps: Deps,
+    candidates: Sequence[ScoredChunk],
+    *,
+    known: Sequence[ScoredChunk] = (),
 ) -> tuple[ScoredChunk, ...]:
     """The candidates, best first, each said once, and neighbouring chunks of one document merged. known: passages of an
     earlier round; what they hold already is left out.
@@ -43,7 +46,10 @@ def merge_duplicates(
     selection: list[ScoredChunk] = []
     dropped: dict[str, str] = {}
     for candidate in candidates:
-        twin = next((other for other in (*known, *selection) if is_like(candidate.chunk, other.chunk)), None)
+        twin = next(
+            (other for other in (*known, *selection) if is_like(candidate.chunk, other.chunk)),
+            None,
+        )
         if twin is None:
             selection.append(candidate)
         else:
@@ -74,7 +80,9 @@ def _grown(passage: StoredChunk, neighbours: Sequence[tuple[int, StoredChunk]]) 
     return None
 
 
-def _merge_neighbours(ranked: Sequence[ScoredChunk]) -> tuple[tuple[ScoredChunk, ...], dict[str, list[str]]]:
+def _merge_neighbours(
+    ranked: Sequence[ScoredChunk],
+) -> tuple[tuple[ScoredChunk, ...], dict[str, list[str]]]:
     """Each passage in the place of its best chunk. From the best down, each takes up its neighbours that are candidates
     too, the better one first, while the passage stays within MERGE_TOKENS."""
     rank_at = {(candidate.document_id, candidate.chunk.seq): rank for rank, candidate in enumerate(ranked)}

@@ -99,18 +99,38 @@ def compare(older: Sequence[Excerpt], newer: Sequence[Excerpt]) -> Comparison:
             # A section that is gone as a whole comes after the one of the same place.
             place = known.section if known else line.statement.section + shift + 0.5
             heading = (known or line.statement).heading
-            placed.append((place, len(left_new) + at, Change("gone", heading, old=line.statement)))
+            placed.append(
+                (
+                    place,
+                    len(left_new) + at,
+                    Change("gone", heading, old=line.statement),
+                )
+            )
     paired = set(became.values())
     for at, line in enumerate(left_new):
         if at not in paired:
             place = line.statement.section
-            placed.append((place, at, Change("new", line.statement.heading, new=line.statement)))
-    return Comparison(tuple(change for _, _, change in sorted(placed, key=lambda each: each[:2])), both.total())
+            placed.append(
+                (
+                    place,
+                    at,
+                    Change("new", line.statement.heading, new=line.statement),
+                )
+            )
+    return Comparison(
+        tuple(change for _, _, change in sorted(placed, key=lambda each: each[:2])),
+        both.total(),
+    )
 
 
 def _lines(excerpts: Sequence[Excerpt]) -> list[_Line]:
     return [
-        _Line(one, _label(one.heading), label_of(one.text), frozenset(analyze(one.text)))
+        _Line(
+            one,
+            _label(one.heading),
+            label_of(one.text),
+            frozenset(analyze(one.text)),
+        )
         for excerpt in excerpts
         for one in excerpt.statements
     ]
@@ -202,7 +222,11 @@ def outline(documents: Sequence[WholeDocument], language: Language) -> Quoted:
                 : max(1, OUTLINE_LINES // document.sections)
             ]
             lines += [Line(title + _heading(lead, language), "", [lead]) for lead in leads]
-    return quoted(phrase("outline", language, names=titles(documents, language)), lines, language)
+    return quoted(
+        phrase("outline", language, names=titles(documents, language)),
+        lines,
+        language,
+    )
 
 
 def listing(rows: Iterable[Row], documents: Sequence[WholeDocument], language: Language) -> Quoted:
@@ -210,17 +234,32 @@ def listing(rows: Iterable[Row], documents: Sequence[WholeDocument], language: L
     words: dict[tuple[int, int, Excerpt], list[str]] = {}
     places = {document.ref.id: at for at, document in enumerate(documents)}
     for row in rows:
-        key = (places[row.statement.chunk.document_id], ROW_KINDS.index(row.kind), row.statement)
+        key = (
+            places[row.statement.chunk.document_id],
+            ROW_KINDS.index(row.kind),
+            row.statement,
+        )
         words.setdefault(key, []).append(row.words)
     lines = []
     for place, kind, statement in sorted(words, key=lambda key: key[:2]):
         title = f"{titles([documents[place]], language)}: " if len(documents) > 1 else ""
         named = _plain(", ".join(dict.fromkeys(words[place, kind, statement])), language)
-        lines.append(Line(title + phrase(ROW_KINDS[kind], language), f"**{named}**:", [statement]))
+        lines.append(
+            Line(
+                title + phrase(ROW_KINDS[kind], language),
+                f"**{named}**:",
+                [statement],
+            )
+        )
     return quoted("", lines, language)
 
 
-def differences(comparison: Comparison, older: WholeDocument, newer: WholeDocument, language: Language) -> Quoted:
+def differences(
+    comparison: Comparison,
+    older: WholeDocument,
+    newer: WholeDocument,
+    language: Language,
+) -> Quoted:
     """Under each heading the older and the newer wording."""
     head = phrase(
         "differences",
@@ -242,7 +281,13 @@ def differences(comparison: Comparison, older: WholeDocument, newer: WholeDocume
     return quoted(head, lines, language, marks="「」" if language == "zh-hant" else "“”")
 
 
-def quoted(head: str, lines: Sequence[Line], language: Language, *, marks: Sequence[str] = ("", "")) -> Quoted:
+def quoted(
+    head: str,
+    lines: Sequence[Line],
+    language: Language,
+    *,
+    marks: Sequence[str] = ("", ""),
+) -> Quoted:
     """marks: quotation marks. Up to the first line without room for its sources."""
     chunks: dict[str, StoredChunk] = {}
     text = [head]

@@ -11,7 +11,11 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from retrieval.engine.text.quoting import attribute, estimate_tokens, neutralise
-from retrieval.engine.text.statements import blocks_of, headed_statements_of, heading_label
+from retrieval.engine.text.statements import (
+    blocks_of,
+    headed_statements_of,
+    heading_label,
+)
 from retrieval.engine.values import HEADING_JOIN, StoredChunk
 from retrieval.knowledge.ingest.text import heading_level
 

@@ -61,7 +61,10 @@ async def take_notes(
 
     async def read(part: Sequence[Excerpt]) -> list[Excerpt]:
         # One for each passage, or a small model copies the first one and is done.
-        schema = shaped(DocumentNotes, notes={"minItems": min(len(part), most), "maxItems": most})
+        schema = shaped(
+            DocumentNotes,
+            notes={"minItems": min(len(part), most), "maxItems": most},
+        )
         passages = quoted_passages(part, range(1, len(part) + 1), deps.language)
         reply = await deps.complete("document_notes", schema, passages=passages, question=one_line(question))
         points: list[tuple[int, str]] = []
@@ -77,7 +80,10 @@ async def take_notes(
     notes: list[Excerpt] = []
     for part, made in readings.parts:
         notes += made or _first_statements(part)[:most]
-    note("notes_taken", CompressDetails(notes=len(notes), read=readings.read, calls=len(readings.parts)))
+    note(
+        "notes_taken",
+        CompressDetails(notes=len(notes), read=readings.read, calls=len(readings.parts)),
+    )
     every = 1
     while not fit_one_prompt(notes[::every], room) and every < len(notes):
         every += 1

@@ -88,7 +88,10 @@ async def read_parts(
 
     async def tell() -> None:
         read = max((section for section, _ in done), default=0)
-        await deps.trace.announce("read", worded("Read {read} of {total} sections", read=read, total=sections))
+        await deps.trace.announce(
+            "read",
+            worded("Read {read} of {total} sections", read=read, total=sections),
+        )
 
     async def work(part: Sequence[Excerpt]) -> Result | None:
         async with limiter:

@@ -13,7 +13,12 @@ from retrieval.engine.providers.reply_form import limited
 from retrieval.engine.steps.documents.compare import Row, RowKind
 from retrieval.engine.steps.documents.excerpts import Excerpt, label_of
 from retrieval.engine.steps.documents.notes import PassageNumber
-from retrieval.engine.steps.documents.parts import Readings, parts_of, quoted_passages, read_parts
+from retrieval.engine.steps.documents.parts import (
+    Readings,
+    parts_of,
+    quoted_passages,
+    read_parts,
+)
 from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note
@@ -47,7 +52,12 @@ async def find_rows(
 
     async def read(part: Sequence[Excerpt]) -> list[Row]:
         passages = quoted_passages(part, range(1, len(part) + 1), deps.language)
-        reply = await deps.complete("document_rows", DocumentRows, passages=passages, question=one_line(question))
+        reply = await deps.complete(
+            "document_rows",
+            DocumentRows,
+            passages=passages,
+            question=one_line(question),
+        )
         statements = [excerpt.statements for excerpt in part]
         rows = (_as_written(named, statements) for named in reply.rows)
         return [row for row in rows if row]
@@ -56,7 +66,10 @@ async def find_rows(
     rows = list(dict.fromkeys(row for _, some in readings.parts for row in some or ()))
     selection = await _checked(deps, rows, question) if rows else []
     dropped = len(rows) - len(selection)
-    note("rows_found", CompressDetails(rows=len(selection), rows_dropped=dropped, read=readings.read))
+    note(
+        "rows_found",
+        CompressDetails(rows=len(selection), rows_dropped=dropped, read=readings.read),
+    )
     return selection, readings
 
 

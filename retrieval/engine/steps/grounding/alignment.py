@@ -14,7 +14,13 @@ from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import Models, Vectors
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.reasons import Reason, reason_of
-from retrieval.engine.steps.grounding.overlap import Overlap, is_comparable, overlap, passage_terms, statement_weights
+from retrieval.engine.steps.grounding.overlap import (
+    Overlap,
+    is_comparable,
+    overlap,
+    passage_terms,
+    statement_weights,
+)
 from retrieval.engine.text.analysis import query_terms
 from retrieval.engine.text.term_weights import held_share
 from retrieval.engine.values import Source
@@ -36,7 +42,13 @@ EMBEDDING_TIMEOUT_S = 2.0
 EMBEDDER_IS_SLOW = Reason("slow_embedder", {"timeout_s": EMBEDDING_TIMEOUT_S})
 
 
-def align(statement: str, sources: Sequence[Source], *, question: str, hints: Collection[int] = ()) -> tuple[int, ...]:
+def align(
+    statement: str,
+    sources: Sequence[Source],
+    *,
+    question: str,
+    hints: Collection[int] = (),
+) -> tuple[int, ...]:
     """Markers of the passages that bear it out, ascending; empty where none is near.
 
     A sentence in another language than all of its passages keeps the model's own markers, as does one that is too
@@ -56,7 +68,13 @@ class Cited:
     share: float = 0.0
 
 
-def _by_words(statement: str, sources: Sequence[Source], *, question: str, hints: Collection[int]) -> Cited:
+def _by_words(
+    statement: str,
+    sources: Sequence[Source],
+    *,
+    question: str,
+    hints: Collection[int],
+) -> Cited:
     """`align` by words and numbers alone."""
     chunks = {source.marker: source.chunk for source in sources}
     hinted = chunks.keys() & set(hints)
@@ -121,7 +139,13 @@ class Aligner:
     language, and an embedding model answers in time.
     """
 
-    def __init__(self, sources: Sequence[Source], *, question: str, models: Models | None = None) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        question: str,
+        models: Models | None = None,
+    ) -> None:
         self._sources = sources
         self._question = question
         self._models = models

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 from retrieval.engine.text.markers import CITATION, Brackets
 from retrieval.engine.text.sentences import QUESTION_MARKS
-from retrieval.engine.text.statements import Statement, headed_statements_of, leading_signs
+from retrieval.engine.text.statements import (
+    Statement,
+    headed_statements_of,
+    leading_signs,
+)
 from retrieval.engine.values import Source
 
 _WORD = re.compile(r"[^\W_]")

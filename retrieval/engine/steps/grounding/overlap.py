@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from retrieval.engine.text.analysis import analyze, query_terms
-from retrieval.engine.text.languages import HAN, KANA, UNKNOWN, detect_language, shown_language, to_simplified
+from retrieval.engine.text.languages import (
+    HAN,
+    KANA,
+    UNKNOWN,
+    detect_language,
+    shown_language,
+    to_simplified,
+)
 from retrieval.engine.text.numbers import known_numbers, number_term, stated_numbers
 from retrieval.engine.text.sentences import sentence_spans
 from retrieval.engine.text.term_weights import held_share, rarity
@@ -69,7 +76,11 @@ def overlap(weights: Mapping[str, float], passage: StoredChunk) -> Overlap:
 
 
 def statement_weights(
-    statement: str, question: str, passages: Sequence[StoredChunk], *, number_share: float
+    statement: str,
+    question: str,
+    passages: Sequence[StoredChunk],
+    *,
+    number_share: float,
 ) -> dict[str, float]:
     """What each of the statement's words weighs, more where few of the passages hold it (one that none holds,
     as one that one holds); its numbers have `number_share` of the whole."""
@@ -193,4 +204,10 @@ def _terms(text: str, language: str = "") -> frozenset[str]:
     """The words as they are written, too: a short statement may be taken for another language than the passage; then
     other stems are made of it, and other small words are left out."""
     written = (fold_accents(word) for word in vocabulary(text) if len(word) > 1)
-    return frozenset({*analyze(text, language=language), *written, *map(number_term, known_numbers(text))})
+    return frozenset(
+        {
+            *analyze(text, language=language),
+            *written,
+            *map(number_term, known_numbers(text)),
+        }
+    )

@@ -125,7 +125,11 @@ def _statement(sentence: GroundedSentence) -> str:
 
 
 def _doubted(sentence: GroundedSentence) -> GroundedSentence:
-    return replace(sentence, supported=False, reason=sentence.reason or worded("the model finds it unsupported"))
+    return replace(
+        sentence,
+        supported=False,
+        reason=sentence.reason or worded("the model finds it unsupported"),
+    )
 
 
 def _level(reply: CheckedStatements) -> SupportLevel:

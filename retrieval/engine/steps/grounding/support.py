@@ -10,8 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsite.core.messages import joined, worded
-from retrieval.engine.steps.grounding.overlap import Place, is_comparable, overlap, passage_terms, statement_weights
-from retrieval.engine.text.numbers import NUMBER_SIGN, known_numbers, number_term, stated_numbers
+from retrieval.engine.steps.grounding.overlap import (
+    Place,
+    is_comparable,
+    overlap,
+    passage_terms,
+    statement_weights,
+)
+from retrieval.engine.text.numbers import (
+    NUMBER_SIGN,
+    known_numbers,
+    number_term,
+    stated_numbers,
+)
 from retrieval.engine.text.term_weights import held_share
 from retrieval.engine.values import StoredChunk
 
@@ -56,10 +67,18 @@ def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -
     written_numbers = joined(", ", missing.values())
     question_numbers = known_numbers(question)
     if question_numbers.issuperset(missing):
-        return Support(min(score, WEAK_CAP), worded("only the question says it: {told}", told=written_numbers), places)
+        return Support(
+            min(score, WEAK_CAP),
+            worded("only the question says it: {told}", told=written_numbers),
+            places,
+        )
     near = max(overlaps, key=lambda found: found.near)
     given = {term for term in near.place.terms if term.startswith(NUMBER_SIGN)}
     others = given - {number_term(value) for value in numbers}
     is_one_right = bool(numbers.keys() - missing.keys() - question_numbers)
     cap = WEAK_CAP if is_one_right or (max(missing) <= MOST_SPELT and not others) else REFUTED_CAP
-    return Support(min(score, cap), worded("not in the passage: {told}", told=written_numbers), places)
+    return Support(
+        min(score, cap),
+        worded("not in the passage: {told}", told=written_numbers),
+        places,
+    )

@@ -35,7 +35,11 @@ async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
         return answer
     claims = claims_of(answer.text, brackets_of(answer.sources))[:MAX_CLAIMS]
     grounding = await asyncio.to_thread(
-        check_by_words, answer, claims, question, supported_score=settings.supported_score
+        check_by_words,
+        answer,
+        claims,
+        question,
+        supported_score=settings.supported_score,
     )
     if answer.partial and grounding and not answer.text[grounding[-1].end :].strip():
         # The sentence that a model broke off in lacks words, and the citation at its end.
@@ -57,7 +61,11 @@ async def verify(deps: Deps, answer: Answer, *, question: str) -> Answer:
 
 
 def check_by_words(
-    answer: Answer, claims: Sequence[Claim], question: str, *, supported_score: float
+    answer: Answer,
+    claims: Sequence[Claim],
+    question: str,
+    *,
+    supported_score: float,
 ) -> list[GroundedSentence]:
     """Each claim against the passages that it cites; against all of them where it cites none: then no passage comes
     near it, and what words they share are strewn over them."""

@@ -20,7 +20,13 @@ ClarifyingQuestion = Annotated[str, limited(maxLength=ASKS_CHARS)]  # in the que
 JudgedAs = Literal["answer", "no_answer", "ask_back"]
 Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
 AssessmentCode = Literal[
-    "nothing_found", "not_judged", "judged_no", "judged_unclear", "judged_yes", "enough_good", "too_few_good"
+    "nothing_found",
+    "not_judged",
+    "judged_no",
+    "judged_unclear",
+    "judged_yes",
+    "enough_good",
+    "too_few_good",
 ]
 
 
@@ -51,7 +57,9 @@ def not_judged(deps: Deps, question: Question, passages: Sequence[ScoredChunk], 
     return assessed("not_judged" if passages else "nothing_found", "REFINE", passages)
 
 
-def first_of_each_document(passages: Sequence[ScoredChunk]) -> tuple[ScoredChunk, ...]:
+def first_of_each_document(
+    passages: Sequence[ScoredChunk],
+) -> tuple[ScoredChunk, ...]:
     by_document: dict[str, ScoredChunk] = {}
     for passage in passages:
         by_document.setdefault(passage.document_id, passage)

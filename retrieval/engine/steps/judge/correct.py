@@ -20,7 +20,11 @@ MAX_WEB_SEARCHES = 3
 
 
 async def judge_and_correct(
-    deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, tried: Sequence[str] = ()
+    deps: Deps,
+    question: Question,
+    passages: Sequence[ScoredChunk],
+    *,
+    tried: Sequence[str] = (),
 ) -> tuple[Assessment, tuple[str, ...]]:
     """The last judgement, and the queries that the web was asked, `tried` ones included.
 

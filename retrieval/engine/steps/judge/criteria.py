@@ -54,7 +54,8 @@ class PassageCriteria(BaseModel):
 
     passage: int
     criteria: list[Score] = Field(
-        min_length=1, json_schema_extra={"minItems": len(CRITERIA), "maxItems": len(CRITERIA)}
+        min_length=1,
+        json_schema_extra={"minItems": len(CRITERIA), "maxItems": len(CRITERIA)},
     )
 
 
@@ -122,7 +123,11 @@ async def scores_by_criteria(deps: Deps, question: Question, passages: Sequence[
         if number not in means:
             others.append(passage)
     ranked = rank(scored, list(means.values()))
-    return CriteriaScores(passages=(*ranked, *others), verdict=reply.verdict, asks=reply.clarifying_question)
+    return CriteriaScores(
+        passages=(*ranked, *others),
+        verdict=reply.verdict,
+        asks=reply.clarifying_question,
+    )
 
 
 async def judge_by_criteria(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:

@@ -18,7 +18,14 @@ from retrieval.engine.model_calls import queue_model_call
 from retrieval.engine.path_details import GradedDocument, GradeDetails
 from retrieval.engine.providers.reply_form import limited
 from retrieval.engine.reasons import Reason
-from retrieval.engine.steps.judge.scores import TOP_SCORE, Score, check_score, judging_is_on, quoted, rank
+from retrieval.engine.steps.judge.scores import (
+    TOP_SCORE,
+    Score,
+    check_score,
+    judging_is_on,
+    quoted,
+    rank,
+)
 from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note, skip
@@ -82,7 +89,11 @@ def grade_key(document: ScoredChunk) -> str:
 
 @step("grade")
 async def grade(
-    deps: Deps, question: Question, documents: Sequence[ScoredChunk], *, known: Mapping[str, DocumentGrade]
+    deps: Deps,
+    question: Question,
+    documents: Sequence[ScoredChunk],
+    *,
+    known: Mapping[str, DocumentGrade],
 ) -> Graded:
     """A grade for every document. known: grades of earlier rounds for the same question; they stand."""
     if not documents:
@@ -119,7 +130,11 @@ async def _grades_by_model(deps: Deps, text: str, documents: Sequence[ScoredChun
     At most `ollama.max_concurrency` calls at once, each with its time limit, all together within `TIMEOUT_S`.
     """
     count = len(documents)
-    line = counted("grading {count} documents, each by itself", "grading {count} documents, each by itself", count)
+    line = counted(
+        "grading {count} documents, each by itself",
+        "grading {count} documents, each by itself",
+        count,
+    )
     await deps.trace.announce("grade", line)
     slots = asyncio.Semaphore(deps.settings.ollama.max_concurrency)
     deadline = Deadline(deps.deadline.limit(GRADING_TIMEOUT_S))

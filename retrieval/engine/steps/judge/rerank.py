@@ -17,7 +17,14 @@ from retrieval.engine.path_details import RerankDetails
 from retrieval.engine.providers import rerank_http
 from retrieval.engine.providers.reply_form import exactly
 from retrieval.engine.providers.rerank_http import HttpReranker
-from retrieval.engine.steps.judge.scores import TOP_SCORE, Score, check_score, quoted, rank, scores_by_chunk
+from retrieval.engine.steps.judge.scores import (
+    TOP_SCORE,
+    Score,
+    check_score,
+    quoted,
+    rank,
+    scores_by_chunk,
+)
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import label, one_line
 from retrieval.engine.trace import note
@@ -41,7 +48,11 @@ def reranking_is_on(deps: Deps, question: Question, *, by_default: bool = False)
 
 
 async def rerank(
-    deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, by_default: bool = False
+    deps: Deps,
+    question: Question,
+    passages: Sequence[ScoredChunk],
+    *,
+    by_default: bool = False,
 ) -> tuple[ScoredChunk, ...]:
     """The first `max_candidates` in the order of a cross-encoder, where one is configured, else of a model's scores,
     then the others; without those that `min_score` and `top_n` leave out.
@@ -61,7 +72,11 @@ def _as_found(deps: Deps, question: Question, passages: Sequence[ScoredChunk], *
 
 @step("rerank", fallback=_as_found, timeout_s=rerank_http.TIMEOUT_S)
 async def _rerank_by_cross_encoder(
-    deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, reranker: HttpReranker
+    deps: Deps,
+    question: Question,
+    passages: Sequence[ScoredChunk],
+    *,
+    reranker: HttpReranker,
 ) -> tuple[ScoredChunk, ...]:
     first = passages[: deps.settings.rerank.max_candidates]
     texts = [f"{label(passage.chunk)}\n{passage.chunk.text[:CROSS_ENCODER_CHARS]}" for passage in first]
@@ -94,7 +109,12 @@ async def _rerank_by_model(deps: Deps, question: Question, passages: Sequence[Sc
 
 
 def _reranked(
-    deps: Deps, question: Question, passages: Sequence[ScoredChunk], scores: Sequence[float], *, by: str
+    deps: Deps,
+    question: Question,
+    passages: Sequence[ScoredChunk],
+    scores: Sequence[float],
+    *,
+    by: str,
 ) -> tuple[ScoredChunk, ...]:
     """scores: of the first so many passages."""
     options = question.options

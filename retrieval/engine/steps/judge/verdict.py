@@ -68,6 +68,12 @@ async def _judgement(deps: Deps, question: Question, passages: Sequence[ScoredCh
     number = {"type": "integer", "minimum": 1, "maximum": count}
     schema = shaped(RetrievalJudgement, relevant_passages={"maxItems": count, "items": number})
     question_line = one_line(question.standalone)
-    reply = await deps.judge("judge", schema, passages="\n\n".join(shown), question=question_line, count=count)
+    reply = await deps.judge(
+        "judge",
+        schema,
+        passages="\n\n".join(shown),
+        question=question_line,
+        count=count,
+    )
     check_numbers(reply.relevant_passages, count)
     return reply

@@ -26,7 +26,10 @@ async def condense(deps: Deps, question: Question) -> Question:
         skip("stands_alone")
         return question
     reply = await deps.complete(
-        "condense", CondensedQuestion, history=quote_history(question.history), question=question.text
+        "condense",
+        CondensedQuestion,
+        history=quote_history(question.history),
+        question=question.text,
     )
     standalone = " ".join(reply.standalone_question.split()) or question.text
     note("condensed", CondenseDetails(standalone_question=standalone))

@@ -6,7 +6,12 @@ from pydantic import BaseModel
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.providers.reply_form import shaped
-from retrieval.engine.steps.query.queries import QueryText, distinct, no_queries, noted_queries
+from retrieval.engine.steps.query.queries import (
+    QueryText,
+    distinct,
+    no_queries,
+    noted_queries,
+)
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import quote_history
 from retrieval.engine.values import Query, Question

@@ -25,7 +25,11 @@ class BetterWords:
 
 
 async def look_for_better_words(
-    deps: Deps, question: Question, filters: SearchFilters, *, found: Sequence[str] = ()
+    deps: Deps,
+    question: Question,
+    filters: SearchFilters,
+    *,
+    found: Sequence[str] = (),
 ) -> BetterWords:
     """condense (in a conversation), rewrite, hyde and route, side by side as one round. found: see `read_question`."""
     condensed, variants, imagined, route = await asyncio.gather(
@@ -34,5 +38,10 @@ async def look_for_better_words(
         hyde(deps, question),
         read_question(deps, question, filters, found=found),
     )
-    queries = (Query(question.text), Query(condensed.standalone, kind="condensed"), *variants, *imagined)
+    queries = (
+        Query(question.text),
+        Query(condensed.standalone, kind="condensed"),
+        *variants,
+        *imagined,
+    )
     return BetterWords(question=condensed, queries=distinct_queries(queries), route=route)

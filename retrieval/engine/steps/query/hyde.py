@@ -27,7 +27,10 @@ async def hyde(deps: Deps, question: Question) -> tuple[Query, ...]:
         skip("switched_off")
         return ()
     reply = await deps.complete(
-        "hyde", HypotheticalPassage, history=quote_history(question.history), question=question.standalone
+        "hyde",
+        HypotheticalPassage,
+        history=quote_history(question.history),
+        question=question.standalone,
     )
     passage = " ".join(reply.hypothetical_passage.split())
     note("passage_imagined", HydeDetails(passage=passage))

@@ -23,7 +23,13 @@ from retrieval.engine.steps.step import step
 from retrieval.engine.text.languages import to_simplified
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note
-from retrieval.engine.values import DocumentRef, DocumentTask, Question, SearchFilters, Vocabulary
+from retrieval.engine.values import (
+    DocumentRef,
+    DocumentTask,
+    Question,
+    SearchFilters,
+    Vocabulary,
+)
 
 MAX_LISTED = 60  # values of a kind that the model chooses among
 MAX_OFFERED = 40  # documents
@@ -41,7 +47,13 @@ class Route:
     direct: bool = False
 
 
-async def read_question(deps: Deps, question: Question, known: SearchFilters, *, found: Sequence[str] = ()) -> Route:
+async def read_question(
+    deps: Deps,
+    question: Question,
+    known: SearchFilters,
+    *,
+    found: Sequence[str] = (),
+) -> Route:
     """found: ids of documents, offered to the model first.
 
     No call, and no entry in the path, where a request wants no rewriting, or there is nothing to choose: a department
@@ -73,7 +85,11 @@ async def _offered(deps: Deps, question: Question, found: Sequence[str]) -> list
 
 
 def as_known(
-    deps: Deps, question: Question, known: SearchFilters, vocabulary: Vocabulary, offered: Sequence[DocumentRef]
+    deps: Deps,
+    question: Question,
+    known: SearchFilters,
+    vocabulary: Vocabulary,
+    offered: Sequence[DocumentRef],
 ) -> Route:
     return Route(filters=known)
 
@@ -94,7 +110,11 @@ class QuestionRoute(BaseModel):
 
 @step("route", fallback=as_known, optional=True)
 async def route(
-    deps: Deps, question: Question, known: SearchFilters, vocabulary: Vocabulary, offered: Sequence[DocumentRef]
+    deps: Deps,
+    question: Question,
+    known: SearchFilters,
+    vocabulary: Vocabulary,
+    offered: Sequence[DocumentRef],
 ) -> Route:
     titles: list[str] = []
     for number, document in enumerate(offered, start=1):

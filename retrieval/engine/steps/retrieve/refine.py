@@ -19,7 +19,11 @@ from retrieval.engine.values import Query, Question, SearchFilters, Vocabulary
 
 Stage = Literal["text", "wide", "web"]
 WIDER = 3  # times as many candidates
-PURPOSE: dict[Stage, str] = {"text": "by_words_alone", "wide": "wider", "web": "on_the_web"}
+PURPOSE: dict[Stage, str] = {
+    "text": "by_words_alone",
+    "wide": "wider",
+    "web": "on_the_web",
+}
 
 
 def stages(deps: Deps, question: Question) -> tuple[Stage, ...]:
@@ -38,7 +42,10 @@ async def search_again(
 ) -> SearchResult:
     """What the stage finds. Strict filters of the request are kept at every stage. number: of the round, from 1."""
     async with deps.trace.step("refine"):
-        note("refined", RefineDetails(stage=stage, purpose=PURPOSE[stage], number=number))
+        note(
+            "refined",
+            RefineDetails(stage=stage, purpose=PURPOSE[stage], number=number),
+        )
     if stage == "web":
         return await web_search(deps, question)
     settings = deps.settings

@@ -8,7 +8,11 @@ from typing import Any
 from ragsite.core.messages import joined
 from ragsite.core.rag_settings import RagSettings
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_details import FoundCandidate, RetrieveDetails, SearchedQuery
+from retrieval.engine.path_details import (
+    FoundCandidate,
+    RetrieveDetails,
+    SearchedQuery,
+)
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.reasons import Reason
 from retrieval.engine.search.preferring import search_preferring

@@ -79,11 +79,18 @@ async def web_search(deps: Deps, question: Question, *, words: str = "", tried: 
         reason = reason_of(error)
         degrade(reason)
         deps.progress.web = deps.progress.web or "web_away"
-        note("web_away", WebSearchDetails(query=query, engine=deps.web.name), reason=reason)
+        note(
+            "web_away",
+            WebSearchDetails(query=query, engine=deps.web.name),
+            reason=reason,
+        )
         return SearchResult(degraded=(reason.text,), notes={"query": query})
     deps.progress.web = "web_searched"
     pages = tuple(FoundPage(title=page.title, url=page.url, published=page.published) for page in results)
-    note("web_found", WebSearchDetails(query=query, engine=deps.web.name, results=pages, count=len(pages)))
+    note(
+        "web_found",
+        WebSearchDetails(query=query, engine=deps.web.name, results=pages, count=len(pages)),
+    )
     ranked = enumerate(map(as_chunk, results), start=1)
     candidates = tuple(ScoredChunk(chunk=chunk, ranks={LEG: rank}) for rank, chunk in ranked)
     return SearchResult(candidates=candidates, notes={"query": query})
@@ -95,7 +102,12 @@ class WebQuery(BaseModel):
 
 async def _query(deps: Deps, text: str, tried: Sequence[str]) -> str:
     """The model's words for a search engine, or the text itself; "" where both were tried."""
-    call = deps.complete("web_query", WebQuery, tried="; ".join(map(one_line, tried)) or "-", question=one_line(text))
+    call = deps.complete(
+        "web_query",
+        WebQuery,
+        tried="; ".join(map(one_line, tried)) or "-",
+        question=one_line(text),
+    )
     reply = await try_call(deps, call, optional=True)
     words = one_line(reply.query).strip("\"'“”") if reply else ""
     known = {one.casefold() for one in tried}

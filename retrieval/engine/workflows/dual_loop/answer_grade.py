@@ -10,7 +10,12 @@ from pydantic import BaseModel
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import ReflectDetails
 from retrieval.engine.reasons import Reason
-from retrieval.engine.steps.judge.scores import TOP_SCORE, YES_SCORE, Score, check_score
+from retrieval.engine.steps.judge.scores import (
+    TOP_SCORE,
+    YES_SCORE,
+    Score,
+    check_score,
+)
 from retrieval.engine.steps.judge.sufficiency import MISSING_CHARS, SearchWords
 from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.quoting import neutralise, one_line, quote_source
@@ -56,7 +61,11 @@ async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAsses
     else:
         share = supported_share(answer)
         graded = AnswerAssessment(accepted=share >= ACCEPT and bool(answer.text), score=share)
-    details = ReflectDetails(accepted=graded.accepted, score=round(graded.score, 3), missing=graded.missing)
+    details = ReflectDetails(
+        accepted=graded.accepted,
+        score=round(graded.score, 3),
+        missing=graded.missing,
+    )
     note("answer_accepted" if graded.accepted else "answer_rejected", details)
     return graded
 

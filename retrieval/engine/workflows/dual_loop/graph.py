@@ -35,9 +35,23 @@ from retrieval.engine.steps.retrieve.search import breadth, search_documents
 from retrieval.engine.steps.retrieve.web import may_search_web, web_search
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.trace import HeldBackTrace
-from retrieval.engine.values import Answer, Query, Question, RememberedFact, ScoredChunk
-from retrieval.engine.workflows.base import Asking, Workflow, has_documents, may_ask_back
-from retrieval.engine.workflows.dual_loop.answer_grade import AnswerAssessment, grade_answer
+from retrieval.engine.values import (
+    Answer,
+    Query,
+    Question,
+    RememberedFact,
+    ScoredChunk,
+)
+from retrieval.engine.workflows.base import (
+    Asking,
+    Workflow,
+    has_documents,
+    may_ask_back,
+)
+from retrieval.engine.workflows.dual_loop.answer_grade import (
+    AnswerAssessment,
+    grade_answer,
+)
 from retrieval.engine.workflows.dual_loop.strategies import (
     STRATEGIES,
     Strategy,
@@ -89,10 +103,16 @@ async def route_query(state: State, runtime: Runtime[Deps]) -> State:
     if not available:
         return {"route": "direct"}
     strategy = await choose_strategy(runtime.context, question, available, state["memories"])
-    return {"strategy": strategy, "route": strategy.route, "question": strategy.question}
+    return {
+        "strategy": strategy,
+        "route": strategy.route,
+        "question": strategy.question,
+    }
 
 
-def initial_routing(state: State) -> Literal["direct_response", "rewrite_query", "fallback_response"]:
+def initial_routing(
+    state: State,
+) -> Literal["direct_response", "rewrite_query", "fallback_response"]:
     if not state["available"]:
         return "fallback_response"
     return "direct_response" if state["route"] == "direct" else "rewrite_query"
@@ -107,7 +127,10 @@ async def rewrite_query(state: State, runtime: Runtime[Deps]) -> State:
         async with deps.trace.step("rewrite") as entry:
             variants = () if question.options.rewrite is False else state["strategy"].queries
             queries = distinct_queries((*own_words(question), *variants))
-            entry.note("queries_made", RewriteDetails(queries=tuple(query.text for query in queries)))
+            entry.note(
+                "queries_made",
+                RewriteDetails(queries=tuple(query.text for query in queries)),
+            )
         return {"queries": queries, "all_queries": queries}
     _, graded = state["drafts"][-1]
     tried = tuple(query.text for query in state["all_queries"])
@@ -163,14 +186,25 @@ async def grade_documents(state: State, runtime: Runtime[Deps]) -> State:
     known = state["found"]
     fresh = await dedupe(deps, state["candidates"], known=known)
     passages = (*fresh, *known)[: deps.settings.rerank.max_candidates]
-    left = next((name for name in state["available"] if name not in state["tried_routes"]), None)
-    update: State = {"found": passages, "route": left if deps.deadline.remaining() > 0 else None}
+    left = next(
+        (name for name in state["available"] if name not in state["tried_routes"]),
+        None,
+    )
+    update: State = {
+        "found": passages,
+        "route": left if deps.deadline.remaining() > 0 else None,
+    }
     is_first = state.get("judged_in") != len(state["drafts"])
     if not fresh and not (is_first and state["candidates"]):
         return {**update, "documents_are_relevant": False}
     assessment = await _rerank_and_judge(deps, question, passages)
     relevant = not assessment.refused
-    return {**update, "assessment": assessment, "documents_are_relevant": relevant, "judged_in": len(state["drafts"])}
+    return {
+        **update,
+        "assessment": assessment,
+        "documents_are_relevant": relevant,
+        "judged_in": len(state["drafts"]),
+    }
 
 
 async def _rerank_and_judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
@@ -180,14 +214,21 @@ async def _rerank_and_judge(deps: Deps, question: Question, passages: Sequence[S
     if deps.reranker is not None:
         return await judge(deps, question, await rerank(deps, question, passages, by_default=True))
     ranked, assessment = await asyncio.gather(
-        rerank(deps, question, passages, by_default=True), judge(deps, question, passages)
+        rerank(deps, question, passages, by_default=True),
+        judge(deps, question, passages),
     )
     return replace(assessment, candidates=ranked)
 
 
 def decide_after_document_grading(
     state: State,
-) -> Literal["clarify", "generate_response", "retrieve_documents", "send_response", "fallback_response"]:
+) -> Literal[
+    "clarify",
+    "generate_response",
+    "retrieve_documents",
+    "send_response",
+    "fallback_response",
+]:
     if state["documents_are_relevant"]:
         asks_back = state["assessment"].verdict == "CLARIFY" and may_ask_back(state["question"])
         return "clarify" if asks_back and not state["drafts"] else "generate_response"
@@ -208,7 +249,12 @@ async def generate_response(state: State, runtime: Runtime[Deps]) -> State:
     if missing := state["drafts"][-1][1].missing if state["drafts"] else "":
         question = replace(question, condensed=f"{question.standalone} ({missing})")
     way_out: WayOut = "none" if assessment.verdict == "ANSWER" else "refuse"
-    response = await write_answer(_held_back(runtime.context), question, assessment.candidates, way_out=way_out)
+    response = await write_answer(
+        _held_back(runtime.context),
+        question,
+        assessment.candidates,
+        way_out=way_out,
+    )
     return {"response": replace(response, reason=response.reason or assessment.reason)}
 
 
@@ -253,7 +299,9 @@ async def send_response(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     drafts = state["drafts"]
 
-    def preference(draft: tuple[Answer, AnswerAssessment]) -> tuple[bool, bool, float]:
+    def preference(
+        draft: tuple[Answer, AnswerAssessment],
+    ) -> tuple[bool, bool, float]:
         answer, graded = draft
         return graded.accepted, bool(answer.text), graded.score
 
@@ -319,4 +367,9 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     return graph.compile(name="dual_loop")
 
 
-WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: TIMEOUT_S, routes_itself=True, looks_itself=True)
+WORKFLOW = Workflow(
+    graph=build_graph(),
+    timeout_s=lambda settings: TIMEOUT_S,
+    routes_itself=True,
+    looks_itself=True,
+)

@@ -21,7 +21,11 @@ from retrieval.engine.values import Query, Question, RememberedFact
 
 STANDALONE_CHARS = 500
 StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
-STRATEGIES: tuple[StrategyName, ...] = ("hierarchical_search", "direct_chunk_search", "web_search")
+STRATEGIES: tuple[StrategyName, ...] = (
+    "hierarchical_search",
+    "direct_chunk_search",
+    "web_search",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +53,10 @@ class ChosenRoute(BaseModel):
 
 
 def first_available(
-    deps: Deps, question: Question, available: Sequence[StrategyName], memories: Sequence[RememberedFact]
+    deps: Deps,
+    question: Question,
+    available: Sequence[StrategyName],
+    memories: Sequence[RememberedFact],
 ) -> Strategy:
     _note_strategy(available[0], available, question)
     return Strategy(route=available[0], question=question)
@@ -66,13 +73,20 @@ def _note_strategy(route: StrategyName, available: Sequence[StrategyName], quest
 
 @step("route", fallback=first_available, optional=True)
 async def choose_strategy(
-    deps: Deps, question: Question, available: Sequence[StrategyName], memories: Sequence[RememberedFact]
+    deps: Deps,
+    question: Question,
+    available: Sequence[StrategyName],
+    memories: Sequence[RememberedFact],
 ) -> Strategy:
     """One of the available strategies, or `direct`: no document is needed."""
     routes = (*available, "direct")
     reply = await deps.complete(
         "dual_loop_route",
-        shaped(ChosenRoute, route={"enum": list(routes)}, queries={"minItems": VARIANTS, "maxItems": VARIANTS}),
+        shaped(
+            ChosenRoute,
+            route={"enum": list(routes)},
+            queries={"minItems": VARIANTS, "maxItems": VARIANTS},
+        ),
         memories=memory.quote_memories(memories),
         history=quote_history(question.history),
         routes=", ".join(routes),
@@ -82,7 +96,14 @@ async def choose_strategy(
     if reply.route not in routes:
         raise ModelOutputError("route_not_available")
     if question.history and not question.condensed:
-        question = replace(question, condensed=" ".join(reply.standalone_question.split())[:STANDALONE_CHARS])
+        question = replace(
+            question,
+            condensed=" ".join(reply.standalone_question.split())[:STANDALONE_CHARS],
+        )
     _note_strategy(reply.route, available, question)
     texts = distinct(reply.queries, tried=[question.standalone])[:VARIANTS]
-    return Strategy(route=reply.route, question=question, queries=tuple(Query(text, kind="rewrite") for text in texts))
+    return Strategy(
+        route=reply.route,
+        question=question,
+        queries=tuple(Query(text, kind="rewrite") for text in texts),
+    )

@@ -15,21 +15,43 @@ from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import PlanDetails
 from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.refuse import refuse
-from retrieval.engine.steps.answer.second_answer import with_another, write_from_more
+from retrieval.engine.steps.answer.second_answer import (
+    with_another,
+    write_from_more,
+)
 from retrieval.engine.steps.answer.verdict_token import WayOut
 from retrieval.engine.steps.answer.write import write_answer
 from retrieval.engine.steps.context.dedupe import dedupe
 from retrieval.engine.steps.grounding.second_look import second_look
 from retrieval.engine.steps.judge.rerank import rerank
 from retrieval.engine.steps.judge.scores import judging_is_on
-from retrieval.engine.steps.memory import consolidate_memory, quote_memories, recall_memory
+from retrieval.engine.steps.memory import (
+    consolidate_memory,
+    quote_memories,
+    recall_memory,
+)
 from retrieval.engine.steps.query.condense import condense
 from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.values import Answer, Question
 from retrieval.engine.workflows.base import Asking, Workflow, has_documents
-from retrieval.engine.workflows.planned.plan import Plan, Task, make_plan, noted_plan
-from retrieval.engine.workflows.planned.reflection import Problem, Reflection, Remedy, reflect
-from retrieval.engine.workflows.planned.runner import Findings, PlanRunner, pool, standing_candidates
+from retrieval.engine.workflows.planned.plan import (
+    Plan,
+    Task,
+    make_plan,
+    noted_plan,
+)
+from retrieval.engine.workflows.planned.reflection import (
+    Problem,
+    Reflection,
+    Remedy,
+    reflect,
+)
+from retrieval.engine.workflows.planned.runner import (
+    Findings,
+    PlanRunner,
+    pool,
+    standing_candidates,
+)
 
 GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
@@ -81,7 +103,12 @@ async def reflect_on_findings(state: State, runtime: Runtime[Deps]) -> State:
     best = state.get("best")
     in_vain = best is not None and reflection.score <= best.score + GAIN
     best = reflection if best is None or reflection.score >= best.score else best
-    return {"reflection": reflection, "best": best, "in_vain": in_vain, "refused": None}
+    return {
+        "reflection": reflection,
+        "best": best,
+        "in_vain": in_vain,
+        "refused": None,
+    }
 
 
 def after_reflection(state: State, runtime: Runtime[Deps]) -> Literal["generate", "mend", "no_answer"]:
@@ -106,7 +133,14 @@ async def mend(state: State, runtime: Runtime[Deps]) -> State:
     name = f"r{len(tried) + 1}"
     # A rerank puts in order what every task has found.
     before = tuple(state["findings"]) if remedy == "rerank" else ()
-    tasks = [Task(id=f"{name}.1", type=remedy, input=state["question"].standalone, depends_on=before)]
+    tasks = [
+        Task(
+            id=f"{name}.1",
+            type=remedy,
+            input=state["question"].standalone,
+            depends_on=before,
+        )
+    ]
     if remedy == "rewrite":
         tasks.append(Task(id=f"{name}.2", type="retrieve", depends_on=(tasks[0].id,)))
     async with runtime.context.trace.step("plan"):
@@ -212,4 +246,8 @@ def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     return graph.compile(name="planned")
 
 
-WORKFLOW = Workflow(graph=build_graph(), timeout_s=lambda settings: settings.planned.timeout_s, looks_itself=True)
+WORKFLOW = Workflow(
+    graph=build_graph(),
+    timeout_s=lambda settings: settings.planned.timeout_s,
+    looks_itself=True,
+)

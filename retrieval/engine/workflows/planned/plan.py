@@ -22,7 +22,14 @@ INPUT_CHARS = 400
 ID_CHARS = 20
 NO_DETAILS = PlanDetails()
 
-Search = Literal["retrieve", "text_search", "vector_search", "wide_search", "web_search", "decompose"]
+Search = Literal[
+    "retrieve",
+    "text_search",
+    "vector_search",
+    "wide_search",
+    "web_search",
+    "decompose",
+]
 TaskType = Literal[Search, "rewrite", "step_back", "hyde", "rerank", "evaluate"]
 TaskState = Literal["waiting", "running", "done", "failed"]
 QuestionType = Literal["factual", "multi_hop", "comparison", "multi_part", "troubleshooting"]

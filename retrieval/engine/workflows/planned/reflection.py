@@ -52,7 +52,11 @@ REMEDIES: Mapping[Problem, tuple[Remedy, ...]] = {
 }
 # Where no problem is left whose remedy can be tried.
 OTHER_WAYS: Mapping[Outcome, tuple[Remedy, ...]] = {
-    "pass": ("rewrite", "wide_search", "web_search"),  # the passages looked better than they are
+    "pass": (
+        "rewrite",
+        "wide_search",
+        "web_search",
+    ),  # the passages looked better than they are
     "tune": ("wide_search", "decompose", "web_search"),
     "retry": ("rewrite", "text_search", "wide_search", "web_search"),
 }
@@ -112,7 +116,11 @@ class EvidenceReflection(BaseModel):
 
 @step("reflect", fallback=not_reflected)
 async def reflect(
-    deps: Deps, question: Question, passages: Sequence[ScoredChunk], *, parts: Sequence[str] = ()
+    deps: Deps,
+    question: Question,
+    passages: Sequence[ScoredChunk],
+    *,
+    parts: Sequence[str] = (),
 ) -> Reflection:
     """Is what was found good enough to answer from? From PASS_SCORE on it passes, from RETRY_SCORE on the search is
     tuned, below that another way is tried. parts: what was searched for, where that is several things."""

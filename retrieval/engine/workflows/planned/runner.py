@@ -38,7 +38,10 @@ TASK_TIMEOUT_S = 45.0  # one task
 WIDER = 3  # times as many candidates
 PART_TOP_K = 20  # candidates of each part of a question that is taken apart; seed 002, TopK
 STATEMENTS = 2  # of earlier findings that a following query is made from
-LEGS: Mapping[TaskType, tuple[Literal["dense", "bm25"], ...]] = {"text_search": ("bm25",), "vector_search": ("dense",)}
+LEGS: Mapping[TaskType, tuple[Literal["dense", "bm25"], ...]] = {
+    "text_search": ("bm25",),
+    "vector_search": ("dense",),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +130,12 @@ class PlanRunner:
                 self.findings[task.id] = found
                 await self._show(status, "done", str(len(found.candidates or found.queries)))
 
-    async def _show(self, status: TaskStatus, state: Literal["running", "done", "failed"], note: str = "") -> None:
+    async def _show(
+        self,
+        status: TaskStatus,
+        state: Literal["running", "done", "failed"],
+        note: str = "",
+    ) -> None:
         """In the plan's entry, and to whoever waits for the answer."""
         status.state = state
         status.note = note
@@ -191,7 +199,11 @@ async def search(deps: Deps, question: Question, task: Task, before: Findings) -
     return Finding(candidates=result.candidates)
 
 
-@step("rewrite", fallback=lambda deps, text, found: f"{text} {' '.join(found)}"[:QUERY_CHARS], optional=True)
+@step(
+    "rewrite",
+    fallback=lambda deps, text, found: f"{text} {' '.join(found)}"[:QUERY_CHARS],
+    optional=True,
+)
 async def follow_up(deps: Deps, text: str, statements: Sequence[str]) -> str:
     """The query of a chain's next link. text: the link's own words. statements: the best of what was found before."""
     passages = "\n".join(f"[{number}] {one_line(found)}" for number, found in enumerate(statements, start=1))

@@ -28,7 +28,11 @@ from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.steps.retrieve.web import web_search as search_web
 from retrieval.engine.values import Query, ScoredChunk
 from retrieval.engine.workflows.base import Asking, Workflow, has_documents
-from retrieval.engine.workflows.self_corrective.limits import TOP_K, Limits, limits_of
+from retrieval.engine.workflows.self_corrective.limits import (
+    TOP_K,
+    Limits,
+    limits_of,
+)
 from retrieval.engine.workflows.self_corrective.retry import rewrite_to_retry
 
 TIMEOUT_S = 180.0  # a whole answer
@@ -76,10 +80,17 @@ async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
         top_k=breadth(question, deps.settings, default=TOP_K) if reranks else limits.top_k,
     )
     found = await search_documents(deps, request)
-    near = similar(found, limits.min_similarity, for_all=question.options.min_similarity is not None)
+    near = similar(
+        found,
+        limits.min_similarity,
+        for_all=question.options.min_similarity is not None,
+    )
     if left_out := len(found.candidates) - len(near):
         async with deps.trace.step("order") as entry:
-            entry.note("too_far", OrderDetails(left_out=left_out, least=limits.min_similarity))
+            entry.note(
+                "too_far",
+                OrderDetails(left_out=left_out, least=limits.min_similarity),
+            )
     ranked = await rerank(deps, question, await dedupe(deps, near))
     return {"candidates": ranked[: limits.top_k]}
 
@@ -109,7 +120,11 @@ async def grade(state: State, runtime: Runtime[Deps]) -> State:
     question = state["question"]
     graded = await grade_documents(deps, question, state["candidates"], known=state.get("grades", {}))
     documents = with_graded(state.get("documents", ()), graded)
-    weighed: State = {"graded": graded, "grades": graded.grades, "documents": documents}
+    weighed: State = {
+        "graded": graded,
+        "grades": graded.grades,
+        "documents": documents,
+    }
     verdict = await decide(deps, {**state, **weighed})
     return {**weighed, "verdict": verdict}
 
@@ -184,7 +199,9 @@ async def rewrite(state: State, runtime: Runtime[Deps]) -> State:
     return {"verdict": await decide(deps, {**state, "words_are_left": False})}
 
 
-def after_rewriting(state: State) -> Literal["retrieve", "web_search", "generate", "no_answer"]:
+def after_rewriting(
+    state: State,
+) -> Literal["retrieve", "web_search", "generate", "no_answer"]:
     verdict = state["verdict"]
     return "retrieve" if verdict == "rewrite" else verdict
 
@@ -237,7 +254,15 @@ async def no_answer(state: State, runtime: Runtime[Deps]) -> State:
 
 def build_graph() -> CompiledStateGraph[State, Deps, State, State]:
     graph = StateGraph(State, context_schema=Deps)
-    for node in (condense, retrieve, web_search, grade, rewrite, generate, no_answer):
+    for node in (
+        condense,
+        retrieve,
+        web_search,
+        grade,
+        rewrite,
+        generate,
+        no_answer,
+    ):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "condense")
     graph.add_conditional_edges("condense", after_condensing)

@@ -10,7 +10,12 @@ from pydantic import BaseModel
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import RewriteDetails
 from retrieval.engine.providers.reply_form import limited
-from retrieval.engine.steps.query.queries import NONE, QueryText, new_query, no_queries
+from retrieval.engine.steps.query.queries import (
+    NONE,
+    QueryText,
+    new_query,
+    no_queries,
+)
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import label, one_line
 from retrieval.engine.trace import note
@@ -25,12 +30,19 @@ MAX_KEYWORDS = 8
 class RewrittenQuery(BaseModel):
     rewrite_reason: Annotated[str, limited(maxLength=160)] = ""
     rewritten_query: QueryText
-    keywords: Annotated[list[Annotated[str, limited(minLength=1, maxLength=40)]], limited(minItems=1, maxItems=6)] = []
+    keywords: Annotated[
+        list[Annotated[str, limited(minLength=1, maxLength=40)]],
+        limited(minItems=1, maxItems=6),
+    ] = []
 
 
 @step("rewrite", fallback=no_queries, optional=True)
 async def rewrite_to_retry(
-    deps: Deps, question: Question, *, tried: Sequence[str], failed: Sequence[tuple[ScoredChunk, str]]
+    deps: Deps,
+    question: Question,
+    *,
+    tried: Sequence[str],
+    failed: Sequence[tuple[ScoredChunk, str]],
 ) -> tuple[Query, ...]:
     """One query in place of the last one. tried: the question, then its rewrites. failed: documents that do not serve,
     and why."""
