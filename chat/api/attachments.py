@@ -16,8 +16,9 @@ from chat.services.attachments import attachments_open
 from ragsite.core.api.fields import QuerySerializer, StrictSerializer, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
-from retrieval.knowledge.api.documents import documents_store, refuse_unknown_fields, uploaded_files
-from retrieval.knowledge.api.serializers import DocumentSerializer, FilesField, UploadedDocumentSerializer
+from retrieval.knowledge.api.document_serializers import DocumentSerializer
+from retrieval.knowledge.api.upload_serializers import FilesField, UploadedDocumentSerializer
+from retrieval.knowledge.api.uploads import documents_store, refuse_unknown_fields, uploaded_files
 
 SESSION_ID = "The conversation; without it, one that begins with its first question: ask with the id of the answer."
 

@@ -23,14 +23,8 @@ from ragsite.core.messages import worded
 from ragsite.core.rag_settings import POSITION_STRATEGIES
 from retrieval.engine.values import TASK_NAMES
 from retrieval.engine.workflows.registry import available_workflows
-from retrieval.knowledge.api.serializers import (
-    ADDRESS,
-    MAX_NAMES,
-    FiltersModeField,
-    FiltersSerializer,
-    QuestionField,
-    search_filters,
-)
+from retrieval.knowledge.api.collection_fields import ADDRESS, MAX_NAMES
+from retrieval.knowledge.api.question_fields import FiltersModeField, FiltersSerializer, QuestionField, search_filters
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 
 MOST_DOCUMENTS = 10  # that one question names

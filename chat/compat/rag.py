@@ -29,7 +29,7 @@ from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, PermissionDeniedError
 from ragsite.core.messages import worded
-from retrieval.knowledge.api.serializers import QuestionField
+from retrieval.knowledge.api.question_fields import QuestionField
 
 WORKFLOW = "react"
 TOOL_STEPS = ("retrieve", "rewrite", "web_search")  # of the decision path; the others are thoughts

@@ -43,7 +43,7 @@ from retrieval.engine.path_details import (
     from_json,
 )
 from retrieval.engine.workflows.self_corrective.limits import REWRITES_LIMIT
-from retrieval.knowledge.api.serializers import QuestionField
+from retrieval.knowledge.api.question_fields import QuestionField
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.knowledge.selectors import collection_find
 

@@ -29,8 +29,8 @@ from ragsite.core.api.error_responses import as_app_error, sentences, told
 from ragsite.core.api.fields import checked
 from ragsite.core.database import database_call
 from ragsite.core.localized import language_of, localized
+from retrieval.knowledge.api.collection_fields import MAX_NAMES
 from retrieval.knowledge.api.search import SearchInputSerializer, search_answered
-from retrieval.knowledge.api.serializers import MAX_NAMES
 from retrieval.knowledge.selectors import chunk_list, collection_list, document_get
 from retrieval.models import Document
 

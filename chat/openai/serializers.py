@@ -16,7 +16,7 @@ from ragsite.core.messages import worded
 from ragsite.core.text import clean_text
 from retrieval.engine.text.quoting import HISTORY_MESSAGES
 from retrieval.engine.workflows.registry import offered_workflows
-from retrieval.knowledge.api.serializers import QuestionField
+from retrieval.knowledge.api.question_fields import QuestionField
 
 MODEL = "ragsite"  # the site's default workflow
 MOST_MESSAGES = 2000

@@ -36,7 +36,7 @@ from retrieval.engine.providers.registry import ChosenModel
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Question
 from retrieval.engine.workflows.registry import get_workflow
-from retrieval.knowledge.api.serializers import search_filters
+from retrieval.knowledge.api.question_fields import search_filters
 from retrieval.knowledge.selectors import documents_named, scope_attached, scope_of_documents, scope_of_earlier
 
 LEASE_S = 6.0  # renewed three times as often

@@ -39,7 +39,7 @@ from ragsite.core.errors import AppError, NotFoundError
 from ragsite.core.localized import localized
 from ragsite.core.messages import worded
 from retrieval.engine.workflows.registry import available_workflows
-from retrieval.knowledge.api.serializers import FiltersSerializer, search_filters
+from retrieval.knowledge.api.question_fields import FiltersSerializer, search_filters
 from retrieval.knowledge.selectors import as_uuid
 
 ON_A_PAGE = 100

@@ -23,7 +23,7 @@ from ragsite.core.api.user import asking_user
 from ragsite.core.errors import PermissionDeniedError
 from ragsite.core.messages import worded
 from ragsite.models import ApiToken
-from retrieval.knowledge.api.serializers import ADDRESS, MAX_NAMES
+from retrieval.knowledge.api.collection_fields import ADDRESS, MAX_NAMES
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.knowledge.selectors import collection_addresses, scope_for
 

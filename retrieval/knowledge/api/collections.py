@@ -12,13 +12,9 @@ from rest_framework.views import APIView
 from ragsite.core.api.fields import checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
-from retrieval.knowledge.api.serializers import CollectionInputSerializer, CollectionSerializer
+from retrieval.knowledge.api.collection_serializers import CollectionInputSerializer, CollectionSerializer
 from retrieval.knowledge.selectors import collection_get, collection_list
-from retrieval.knowledge.services.collections import (
-    collection_create,
-    collection_owned,
-    collection_update,
-)
+from retrieval.knowledge.services.collections import collection_create, collection_owned, collection_update
 from retrieval.models import Collection
 
 

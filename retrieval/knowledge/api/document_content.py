@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.api.fields import QuerySerializer, TextField, checked
-from retrieval.knowledge.api.serializers import NewerVersionSerializer
+from retrieval.knowledge.api.document_serializers import NewerVersionSerializer
 from retrieval.knowledge.selectors import document_get
 from retrieval.knowledge.services.document_content import content_read
 

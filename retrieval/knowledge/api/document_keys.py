@@ -15,8 +15,12 @@ from ragsite.core.api.user import asking_user
 from ragsite.core.errors import ConflictError, InvalidInputError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_text
-from retrieval.knowledge.api.documents import collection_named_in, form_values, refuse_unknown_fields, uploaded_files
-from retrieval.knowledge.api.serializers import KeyedDocumentSerializer, KeyedUploadSerializer, KeyQuerySerializer
+from retrieval.knowledge.api.upload_serializers import (
+    KeyedDocumentSerializer,
+    KeyedUploadSerializer,
+    KeyQuerySerializer,
+)
+from retrieval.knowledge.api.uploads import collection_named_in, form_values, refuse_unknown_fields, uploaded_files
 from retrieval.knowledge.selectors import collection_find
 from retrieval.knowledge.services import documents
 from retrieval.knowledge.services.collections import collection_writable

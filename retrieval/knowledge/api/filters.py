@@ -14,7 +14,7 @@ from ragsite.core.api.fields import QuerySerializer, checked
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
 from ragsite.core.messages import worded
-from retrieval.knowledge.api.serializers import ADDRESS, MAX_NAMES
+from retrieval.knowledge.api.collection_fields import ADDRESS, MAX_NAMES
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.knowledge.selectors import filter_values, scope_attached, scope_for
 

@@ -22,13 +22,8 @@ from ragsite.runtime import live_settings
 from retrieval.compose import search_as_answered
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.values import Query, SearchScope
-from retrieval.knowledge.api.serializers import (
-    ADDRESS,
-    FiltersModeField,
-    FiltersSerializer,
-    QuestionField,
-    search_filters,
-)
+from retrieval.knowledge.api.collection_fields import ADDRESS
+from retrieval.knowledge.api.question_fields import FiltersModeField, FiltersSerializer, QuestionField, search_filters
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.knowledge.selectors import scope_for
 

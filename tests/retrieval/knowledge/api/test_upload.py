@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from ragsite.core.text import clean_file_name
-from retrieval.knowledge.api.documents import PERSONAL_COLLECTION
+from retrieval.knowledge.api.personal_uploads import PERSONAL_COLLECTION
 from retrieval.knowledge.services import documents
 from retrieval.models import Collection, Document, IngestJob
 from tests.factories import CollectionFactory, UserFactory
