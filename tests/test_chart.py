@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from django.conf import settings
+from django.core.management import load_command_class
 from django.urls import resolve
 
 from ragsite.core.rag_settings import GROUPS, RagSettings
@@ -60,8 +61,13 @@ def _manifests(name: str) -> list[Manifest]:
 
 def _pods(name: str) -> dict[str, Manifest]:
     """The pods' specifications, by component."""
-    made = [manifest for manifest in _manifests(name) if manifest["kind"] in ("Deployment", "Job")]
-    return {manifest["metadata"]["labels"]["app.kubernetes.io/component"]: manifest["spec"] for manifest in made}
+    made = [manifest for manifest in _manifests(name) if manifest["kind"] in ("Deployment", "Job", "CronJob")]
+    return {
+        manifest["metadata"]["labels"]["app.kubernetes.io/component"]: manifest["spec"]
+        .get("jobTemplate", manifest)
+        .get("spec")
+        for manifest in made
+    }
 
 
 def _environment(pod: Manifest) -> dict[str, str]:
@@ -184,7 +190,7 @@ def test_a_worker_that_is_stopped_does_not_wait_for_its_tasks() -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_container_is_bounded_and_writes_only_to_its_volumes(name: str) -> None:
     pods = _pods(name)
-    assert set(pods) == {"web", "ingest", "sources", "beat", "migrate"}
+    assert set(pods) - {"backup"} == {"web", "ingest", "sources", "beat", "migrate"}
     for pod in pods.values():
         spec = pod["template"]["spec"]
         (container,) = spec["containers"]
@@ -198,7 +204,7 @@ def test_every_container_is_bounded_and_writes_only_to_its_volumes(name: str) ->
 
 @needs_helm
 @pytest.mark.parametrize(
-    ("name", "claims"), [("values-small.yaml", {"web", "ingest", "sources", "beat"}), (CLUSTER, set())]
+    ("name", "claims"), [("values-small.yaml", {"web", "ingest", "sources", "beat"}), (CLUSTER, {"backup"})]
 )
 def test_a_site_whose_uploads_lie_in_a_bucket_has_no_volume_for_them(name: str, claims: set[str]) -> None:
     mounting = {
@@ -207,7 +213,16 @@ def test_a_site_whose_uploads_lie_in_a_bucket_has_no_volume_for_them(name: str, 
         if any("persistentVolumeClaim" in volume for volume in pod["template"]["spec"]["volumes"])
     }
     assert mounting == claims
-    assert any(made["kind"] == "PersistentVolumeClaim" for made in _manifests(name)) == bool(claims)
+    assert any(made["kind"] == "PersistentVolumeClaim" for made in _manifests(name)) == ("web" in claims)
+
+
+@needs_helm
+def test_a_backup_is_written_to_a_volume_of_its_own() -> None:
+    (container,) = _pods(CLUSTER)["backup"]["template"]["spec"]["containers"]
+    parser = load_command_class("ragsite", "backup").create_parser("manage.py", "backup")
+    options = vars(parser.parse_args(container["command"][3:]))
+    assert (options["folder"], options["keep"], options["no_uploads"]) == (Path("/backups"), 14, True)
+    assert "/backups" in {mount["mountPath"] for mount in container["volumeMounts"]}
 
 
 @needs_helm
