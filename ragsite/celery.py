@@ -5,7 +5,7 @@ from multiprocessing import current_process, process
 from typing import Any
 
 from celery import Celery
-from celery.signals import task_prerun, worker_process_init, worker_ready
+from celery.signals import import_modules, task_prerun, worker_process_init, worker_ready
 
 from ragsite.runtime.die_with_parent import die_with_parent
 
@@ -15,6 +15,15 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 OWN_PROCESS = current_process()  # as `multiprocessing` knows it
+
+
+@import_modules.connect  # before the application's own receiver, which loads everything that makes figures
+def _share_figures(**_: Any) -> None:
+    from ragsite.operations import worker_metrics  # whose settings can be read only now
+
+    worker_metrics.share()
+
+
 app = Celery("ragsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
@@ -38,6 +47,13 @@ def _may_start_processes(**_: Any) -> None:
     """Celery's pool puts its own kind of process where `multiprocessing` looks for its, which then refuses to start the
     fork server that reads files."""
     process._current_process = OWN_PROCESS  # type: ignore[attr-defined]
+
+
+@worker_ready.connect
+def _tell_figures(**_: Any) -> None:
+    from ragsite.operations import worker_metrics
+
+    worker_metrics.serve()
 
 
 @worker_ready.connect

@@ -126,7 +126,7 @@ def test_every_variable_named_in_values_is_a_setting(name: str) -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_helm_renders_what_kubernetes_takes(name: str) -> None:
     made = _example(name)
-    without_schema = {"ScaledObject", "ServiceMonitor", "TriggerAuthentication"}  # other projects' kinds
+    without_schema = {"PodMonitor", "ScaledObject", "ServiceMonitor", "TriggerAuthentication"}  # other projects' kinds
     assert (made.get("error"), made["lint"], made["wrong"]) == (None, [], [])
     assert set(made["unknown"]) <= without_schema
 
@@ -248,13 +248,16 @@ def test_what_selects_the_web_pods_selects_them_alone(name: str) -> None:
     labels = {kind: pod["template"]["metadata"]["labels"] for kind, pod in _pods(name).items()}
     selected: dict[tuple[str, str], frozenset[str]] = {}
     for made in _manifests(name):
-        if made["kind"] in ("Service", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor"):
+        if made["kind"] in ("Service", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "PodMonitor"):
             selector = made["spec"].get("podSelector") or made["spec"]["selector"]
             wanted = selector.get("matchLabels", selector).items()
-            chosen = frozenset(kind for kind in labels if wanted <= labels[kind].items())
+            [components] = [rule["values"] for rule in selector.get("matchExpressions", [])] or [list(labels)]
+            chosen = frozenset(kind for kind in components if wanted <= labels[kind].items())
             selected[made["kind"], made["metadata"]["name"]] = chosen
     everything = selected.pop(("NetworkPolicy", "ragsite"))
     assert everything == set(labels)
+    workers = {selected.pop(key) for key in list(selected) if key[1].endswith("-workers")}
+    assert workers <= {frozenset({"ingest", "sources"})}
     assert len(selected) >= 2 and set(selected.values()) == {frozenset({"web"})}
 
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +28,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
 from chat.runs.measuring import count_answer
 from ragsite.core import metrics
+from ragsite.operations import worker_metrics
 from ragsite.operations.site_metrics import SiteCollector
 from retrieval.engine.reasons import Reason
 from retrieval.engine.trace import Trace
@@ -103,10 +113,43 @@ def test_dashboards_and_alerts_ask_for_what_there_is(client: Client) -> None:
     } | {rule["expr"] for rule in ALERTS}
     names = {name for expression in asked for name in NAME.findall(expression)}
     assert len(DASHBOARDS) == 2
-    assert {re.sub(r"_bucket$", "", name) for name in names} - there == set()
+    assert {re.sub(r"_(bucket|sum)$", "", name) for name in names} - there == set()
     assert {"ragsite_running_answers", metrics.loop_lag._name} <= there
 
 
 def test_each_alert_says_what_to_do() -> None:
-    assert len(ALERTS) == 8
+    assert len(ALERTS) == 10
     assert all(rule["annotations"]["what_to_do"] and rule["annotations"]["summary"] for rule in ALERTS)
+
+
+def test_a_worker_tells_the_figures_of_its_processes_at_its_port(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name in ("broker/queue", "broker/control", "uploads"):
+        (tmp_path / name).mkdir(parents=True)
+    environment = os.environ | {
+        "RAGSITE_DATA_DIR": str(tmp_path),
+        "RAGSITE_WORKER_METRICS_PORT": str(port),
+        "RAG_OFFLINE": "1",
+        "TMPDIR": str(tmp_path),
+    }
+    command = [sys.executable, "-m", "celery", "-A", "ragsite", "worker", "--concurrency", "1", "--loglevel", "ERROR"]
+    worker = subprocess.Popen(command, env=environment, cwd=DEPLOY.parent, stderr=subprocess.DEVNULL)
+    try:
+        told = ""
+        until = time.monotonic() + 90
+        while not told and time.monotonic() < until:
+            time.sleep(0.2)
+            with contextlib.suppress(OSError):
+                told = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
+    finally:
+        worker.send_signal(signal.SIGQUIT)
+        worker.wait(30)
+    assert "ragsite_ingest_chunks_total 0.0" in told
+
+
+def test_a_process_goes_on_with_the_figures_of_its_place_in_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert worker_metrics._place() == "main"
+    monkeypatch.setattr(worker_metrics, "current_process", lambda: SimpleNamespace(index=3))
+    assert worker_metrics._place() == "3"

@@ -63,6 +63,10 @@ ADVICE: dict[tuple[str, str], Promise] = {
         "A worker is writing the missing rows. If the number does not go down within a few minutes, run "
         "“manage.py rebuild_index”; searches go on meanwhile."
     ),
+    ("milvus", "ok"): gettext_lazy(
+        "Set up a Milvus server, set MILVUS_URI to it, and run “manage.py rebuild_index”: “A Milvus server” in "
+        "docs/operations.md. Searches go on meanwhile, and get slower with each document."
+    ),
     ("ollama", "offline"): gettext_lazy("Start the model server, or check its address and the models chosen."),
     ("ollama", "switched off"): gettext_lazy(
         "RAG_OFFLINE=1 in the environment switches models off. Remove it to connect one."
@@ -116,7 +120,9 @@ class Part:
 
     @property
     def summary(self) -> str:
-        return _("%(part)s: %(state)s") % {"part": self.title, "state": self.state_label}
+        """What is not working, or what is to be known of a part that works."""
+        said = self.reason if self.state == "ok" and self.reason else self.state_label
+        return _("%(part)s: %(state)s") % {"part": self.title, "state": said}
 
     @property
     def is_switched_off(self) -> bool:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
+import time
+from collections import deque
+
 from prometheus_client import Counter, Gauge, Histogram
 
 ANSWER_S = (0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300)
@@ -21,3 +25,30 @@ model_calls = Histogram("ragsite_model_call_seconds", "Calls of models", ["kind"
 model_errors = Counter("ragsite_model_errors", "Calls of models that failed", ["kind", "model"])
 model_tokens = Counter("ragsite_model_tokens", "Tokens read and written by models", ["direction", "model"])
 loop_lag = Histogram("ragsite_event_loop_lag_seconds", "By which the event loop is late", buckets=LAG_S)
+index_search = Histogram("ragsite_index_search_seconds", "Searches of the index", ["leg"], buckets=CALL_S)
+ingest_stages = Histogram("ragsite_ingest_stage_seconds", "Stages of reading documents", ["stage"], buckets=ANSWER_S)
+ingest_chunks = Counter("ragsite_ingest_chunks", "Chunks that were written into the index")
+ingest_documents = Counter("ragsite_ingest_documents", "Documents that were worked on", ["outcome"])
+
+
+class RecentTimes:
+    """The last times of something, for a look at this process without Prometheus."""
+
+    KEPT = 200
+    FEWEST = 20  # a median of fewer says little
+    MAX_AGE_S = 900.0
+
+    def __init__(self) -> None:
+        self._times: deque[tuple[float, float]] = deque(maxlen=self.KEPT)
+
+    def add(self, seconds: float) -> None:
+        self._times.append((time.monotonic(), seconds))
+
+    def median(self) -> float | None:
+        """Seconds; None while there are too few."""
+        since = time.monotonic() - self.MAX_AGE_S
+        recent = [seconds for at, seconds in list(self._times) if at >= since]
+        return statistics.median(recent) if len(recent) >= self.FEWEST else None
+
+
+index_searches = RecentTimes()

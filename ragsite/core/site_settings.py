@@ -159,6 +159,9 @@ class SiteSettings(Group):
     continues what is left. `make run`, which has one web process, gives none."""
     log_format: Literal["text", "json"] = "text"
     """Lines of the log: for people, or a JSON object each, with the ids of the request and of the answer."""
+    worker_metrics_port: Annotated[int, Field(ge=0, lt=65536)] = 0
+    """Port at which a Celery worker tells Prometheus what its processes count; 0: none. Each worker of a machine needs
+    its own, so not for `make run`. Whoever reaches it reads it: keep it inside."""
     email_url: str = Field("", repr=False, validation_alias="EMAIL_URL")
     """`smtp://user:password@host:587` (STARTTLS; with `?tls=0` none) or `smtps://user:password@host:465`; empty:
     e-mails are written to the log of the worker."""

@@ -25,6 +25,7 @@ from django_prometheus.exports import ExportToDjangoView
 
 from chat.runs.draining import is_draining
 from ragsite.accounts.auth import token_of_header
+from ragsite.core import metrics as measured
 from ragsite.core import storage
 from ragsite.core.api.error_responses import json_error
 from ragsite.core.errors import AppError, PermissionDeniedError
@@ -34,6 +35,8 @@ from retrieval.knowledge.index_sync.repair import index_holdings
 
 logger = logging.getLogger(__name__)
 CHECK_TIMEOUT_S = 3.0
+EMBEDDED_CHUNKS = 20_000  # eight people who search at once wait 0.9 s there (docs/operations.md, Sizing)
+EMBEDDED_SEARCH_S = 0.3
 LOOPBACK = ("127.0.0.1", "::1")
 PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host")
 
@@ -148,13 +151,27 @@ async def _milvus() -> str:
     await get_engine().index.ping()
     holdings = await index_holdings()
     if not holdings.missing:
-        return ""
+        return _embedded_limit(holdings.expected)
     missing = worded(
         "{missing} of {expected} rows are missing; they are being written again",
         missing=holdings.missing,
         expected=holdings.expected,
     )
     return Incomplete(missing)
+
+
+def _embedded_limit(rows: int) -> str:
+    """What a Milvus Lite is no longer good for; empty: it is, or the index is a server's."""
+    if settings.RAG.milvus.uri:
+        return ""
+    median_s = measured.index_searches.median() or 0.0
+    if median_s >= EMBEDDED_SEARCH_S:
+        return Remark(worded("half of the searches take {ms} ms or longer", ms=round(median_s * 1000)))
+    if rows >= EMBEDDED_CHUNKS:
+        return Remark(
+            worded("{rows} passages; the built-in index is good for about {limit}", rows=rows, limit=EMBEDDED_CHUNKS)
+        )
+    return ""
 
 
 async def _ollama() -> str:

@@ -22,6 +22,7 @@ import numpy as np
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
+from ragsite.core import metrics
 from ragsite.core.errors import UnsupportedFileError
 from ragsite.core.leases import LeaseLostError, hold
 from ragsite.core.messages import worded
@@ -76,13 +77,19 @@ async def document_ingest(document_id: uuid.UUID | str) -> IngestOutcome:
     if claim is None:
         failed = await Document.objects.filter(pk=document_id, status=Document.Status.FAILED).aexists()
         return "failed" if failed else "busy"
-    return await _ingest(claim)
+    return await _counted(claim)
 
 
 async def ingest_take_next() -> IngestOutcome | Literal["idle"]:
     """The same with the job whose turn it is. idle: no job waits, or its user has enough documents being read."""
     claim = await sync_to_async(job_claim_next)()
-    return await _ingest(claim) if claim else "idle"
+    return await _counted(claim) if claim else "idle"
+
+
+async def _counted(claim: Claim) -> IngestOutcome:
+    outcome = await _ingest(claim)
+    metrics.ingest_documents.labels(outcome).inc()
+    return outcome
 
 
 async def _ingest(claim: Claim) -> IngestOutcome:
@@ -149,13 +156,15 @@ async def _parse(claim: Claim, document: Document, space: EmbeddingSpace) -> Non
     size = await size_of_chunks(space, models)
     try:
         async with local_copy(document.file) as path:
-            read = await read_file(path, file_name=document.file_name, size=size)
+            with metrics.ingest_stages.labels("read").time():
+                read = await read_file(path, file_name=document.file_name, size=size)
     except FileNotFoundError as error:
         raise DocumentUnreadableError(FILE_GONE) from error
     if await IngestJob.objects.filter(document=document.pk).exclude(pk=claim.lease.pk).aexists():
         # It was read before, perhaps into more chunks: rows of former ones would only take up room in the results.
         await get_engine().index.delete_document(space, str(document.pk))
-    await sync_to_async(_chunks_store)(claim, read)
+    with metrics.ingest_stages.labels("store").time():
+        await sync_to_async(_chunks_store)(claim, read)
 
 
 @transaction.atomic
@@ -223,16 +232,20 @@ async def _batch(
     members = list(chunks)
     if last and document.summary:  # first, so that it is written whenever the last chunk is
         members.insert(0, summary_chunk(document, embedded=chunks[0].embedded))
-    vectors = await _vectors_in_time(engine, space, members)
+    with metrics.ingest_stages.labels("embed").time():
+        vectors = await _vectors_in_time(engine, space, members)
     members = members[: len(vectors)]
-    rows = await asyncio.to_thread(index_rows, members, vectors)
+    with metrics.ingest_stages.labels("analyse").time():
+        rows = await asyncio.to_thread(index_rows, members, vectors)
     written = []
     for member, row in zip(members, rows, strict=True):
         if member.seq > SUMMARY_SEQ:
             member.terms = stored_terms(row.terms)
             written.append(member)
     await claim.lease.aensure()
-    await engine.index.upsert(space, rows)
+    with metrics.ingest_stages.labels("write").time():
+        await engine.index.upsert(space, rows)
+    metrics.ingest_chunks.inc(len(written))
     return written
 
 

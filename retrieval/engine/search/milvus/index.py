@@ -8,6 +8,7 @@ killed.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ragsite.core import metrics
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine.errors import SpaceMissingError
 from retrieval.engine.ports import LegHit, Vectors
@@ -194,12 +196,16 @@ class MilvusIndex:
             "output_fields": ["document_id"],
             **backend.consistency(fresh=rows.fresh),
         }
+        begun = time.monotonic()
         try:
             legs = await self._collections.do(
                 "search", await self._collections.in_use(self.alias(space)), data=list(data), **options
             )
         except MissingCollectionError as error:
             raise SpaceMissingError from error
+        seconds = time.monotonic() - begun
+        metrics.index_search.labels("words" if field == "sparse" else "meaning").observe(seconds)
+        metrics.index_searches.add(seconds)
         return [_hits(leg, negative=field == "sparse") for leg in legs]
 
     async def _query_space(self, space: EmbeddingSpace, expression: str, fields: Sequence[str]) -> list[dict[str, Any]]:
