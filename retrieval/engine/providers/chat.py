@@ -7,6 +7,7 @@ form, and from then on is shown it at once.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -34,7 +35,7 @@ from retrieval.engine.usage import ModelCall
 TEMPLATE_TOKENS = 64  # role marks and the like that the model's chat template adds around the messages
 ANSWER_ROOM = 1024  # tokens of the window that prompts leave free; a shorter prompt leaves its answer more
 BETWEEN_TOKENS_TIMEOUT_S = 30.0  # a stream silent for longer has broken off
-STREAM_TIMEOUT_S = 240.0  # the whole of one streamed answer
+STREAM_TIMEOUT_S = 240.0  # the whole of one streamed answer, from its first piece on
 OVERRUN = 8  # pieces beyond the limit of tokens after which a server is taken not to heed it
 
 
@@ -157,7 +158,7 @@ class ServedChatModel:
         """The text without thoughts, within the time limits. Raises ModelErrors, also where it has no proper end."""
         limit_s = STREAM_TIMEOUT_S if request.is_judgement else self._settings.first_token_timeout_s
         thoughts = ThoughtFilter(awaits_end=self._habits.thinks_aloud)
-        ends_at = time.monotonic() + STREAM_TIMEOUT_S
+        ends_at = math.inf
         end = ""
         count = 0
         has_text = False
@@ -169,6 +170,8 @@ class ServedChatModel:
                         chunk = await anext(chunks, None)
                     if chunk is None:
                         break
+                    if not count:
+                        ends_at = time.monotonic() + STREAM_TIMEOUT_S
                     count = count + 1
                     limit_s = BETWEEN_TOKENS_TIMEOUT_S
                     if end := chunk.end or ("length" if count > request.max_tokens + OVERRUN else ""):
@@ -182,7 +185,7 @@ class ServedChatModel:
                         if text != "":
                             yield text
         except TimeoutError:
-            failure = self._server.timed_out(limit_s)
+            failure = self._server.timed_out(limit_s if time.monotonic() < ends_at else STREAM_TIMEOUT_S)
         except ModelError as error:
             failure = error
         self._habits.thinks_aloud = self._habits.thinks_aloud or thoughts.came_alone

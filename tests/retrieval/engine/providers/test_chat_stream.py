@@ -114,6 +114,14 @@ async def test_whole_answer_has_a_limit_too(ollama: OllamaServer, registry: Regi
     text, error = await answer_until_broken(registry(STREAM_TIMEOUT_S=0.1))
     assert text
     assert isinstance(error, ModelInterruptedError)
+    assert "timed out after 0.1 s" in error.reason
+
+
+async def test_an_answer_may_take_all_of_its_time_for_the_first_token(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(text="now", delay_s=0.5)
+    assert await answer(registry(first_token_timeout_s=30, STREAM_TIMEOUT_S=0.2)) == "now"
 
 
 async def test_busy_server_is_asked_once_more(ollama: OllamaServer, registry: RegistryMaker) -> None:
