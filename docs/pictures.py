@@ -3,7 +3,8 @@
     make run                                                                 # in another terminal, on a new data folder
     make pictures ARGS="http://127.0.0.1:8000 --password PASSWORD"           # of the user admin
 
-Asks the samples' questions, rates the answers by their labels, and leaves all of it there. Needs Chromium.
+Asks the samples' questions, rates the answers by their labels, and leaves all of it there. Of a site without a model
+(`RAG_OFFLINE=1 make run`) it takes the picture of that alone. Needs Chromium.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import APIRequest, Page, expect, sync_playwright
+from playwright.sync_api import APIRequest, APIRequestContext, Page, expect, sync_playwright
 
 FOLDER = Path(__file__).parent / "images"
 SAMPLES = Path(__file__).parents[1] / "retrieval" / "samples" / "questions.json"
 QUESTION = "What does it cost to submit the thesis again after result R4?"
+ASKED_WITHOUT_MODEL = "How large is the deposit for a room in Lakeside hall?"
 SIZE = {"width": 1280, "height": 800}
 SCALE = 1.5
 MOST_BYTES = 150_000
@@ -45,15 +47,20 @@ def save(page: Page, name: str) -> None:
         (FOLDER / f"{name}{ending}.webp").write_bytes(file.getvalue())
 
 
-def ask_samples(request: APIRequest, site: str, name: str, password: str) -> None:
-    """For desk and dashboard: the samples' questions, rated by whether the decision is right."""
+def signed_in(request: APIRequest, site: str, name: str, password: str) -> APIRequestContext:
     api = request.new_context(base_url=site, timeout=PATIENCE_MS)
     token = api.post("/api/auth/token", data={"username": name, "password": password}).json()["token"]
-    headers = {"Authorization": f"Token {token}"}
+    return request.new_context(
+        base_url=site, timeout=PATIENCE_MS, extra_http_headers={"Authorization": f"Token {token}"}
+    )
+
+
+def ask_samples(api: APIRequestContext) -> None:
+    """For the desk: the samples' questions, rated by whether the decision is right."""
     for sample in json.loads(SAMPLES.read_text(encoding="utf-8"))["questions"]:
-        answer = api.post("/api/chat", data={"message": sample["question"]}, headers=headers).json()
+        answer = api.post("/api/chat", data={"message": sample["question"]}).json()
         thumb = "up" if answer["decision"] == sample["expects"] else "down"
-        api.put(f"/api/messages/{answer['message_id']}/rating", data={"thumb": thumb}, headers=headers)
+        api.put(f"/api/messages/{answer['message_id']}/rating", data={"thumb": thumb})
         time.sleep(PAUSE_S)
 
 
@@ -90,10 +97,13 @@ def review_desk(page: Page) -> None:
     save(page, "review-answer")
 
 
-def dashboard(page: Page) -> None:
-    page.goto("/review/dashboard/")
-    page.locator("#chart-questions").wait_for()
-    save(page, "dashboard")
+def without_model(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("textbox", name="Your question").fill(ASKED_WITHOUT_MODEL)
+    page.keyboard.press("Enter")
+    answer = page.get_by_role("article", name="Answer").last
+    expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible(timeout=PATIENCE_MS)
+    save(page, "without-model")
 
 
 def main() -> None:
@@ -102,9 +112,12 @@ def main() -> None:
     parser.add_argument("--name", default="admin")
     parser.add_argument("--password", required=True)
     options = parser.parse_args()
-    pictures: tuple[Callable[[Page], None], ...] = (chat, decision_path, review_desk, dashboard)
+    pictures: tuple[Callable[[Page], None], ...] = (without_model,)
     with sync_playwright() as playwright:
-        ask_samples(playwright.request, options.site, options.name, options.password)
+        api = signed_in(playwright.request, options.site, options.name, options.password)
+        if api.get("/api/status").json()["online"]:
+            ask_samples(api)
+            pictures = (chat, decision_path, review_desk)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         context = browser.new_context(base_url=options.site, viewport=SIZE, device_scale_factor=SCALE, locale="en-GB")
         context.set_default_timeout(PATIENCE_MS)

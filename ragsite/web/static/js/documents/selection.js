@@ -1,6 +1,6 @@
 // The documents that are selected in the list, and what can be done with all of them at once.
 import { TASKS, askAddress, byAge, taskProblem } from "../document_tasks.js";
-import { h, icon, replace } from "../dom.js";
+import { h, icon, iconButton, replace } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
 import { METADATA, bulk, yearFrom } from "./document_row.js";
@@ -58,6 +58,7 @@ export class Selection {
     const asks = count <= MOST_ASKED && rows.every(({ status }) => status === "ready");
     const button = (/** @type {string} */ symbol, /** @type {string} */ label, /** @type {() => unknown} */ run) => h("button", { type: "button", class: "button small", onclick: run }, icon(symbol), label);
     replace(this.element,
+      iconButton("close", gettext("Clear the selection"), () => this.clear(), { class: "small" }),
       h("strong", {}, ngettext("{count} selected", "{count} selected", count)),
       count < Math.min(all.length, MOST) ? button("check", gettext("Select all shown"), () => this.selectAll(all)) : null,
       asks ? this.askMenu(byAge(rows)) : null,
@@ -66,8 +67,7 @@ export class Selection {
         button("edit", gettext("Details…"), () => this.describe()),
         button("retry", gettext("Read again"), () => this.run("read_again")),
         button("trash", gettext("Delete…"), () => this.remove()),
-      ] : null,
-      button("close", gettext("Clear the selection"), () => this.clear()));
+      ] : null);
   }
 
   /** What can be asked of all of them. @param {Api.Document[]} rows the older first */
