@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.clients import browser
 from tests.factories import PASSWORD, UserFactory
@@ -22,6 +25,23 @@ def test_the_page_shows_each_browser_by_name_and_which_is_this() -> None:
     page = here.get("/accounts/").content.decode()
     assert "Firefox on Windows" in page and "Safari on iPhone" in page and page.count("this browser</span>") == 1
     assert not any(key in page for key in UserSession.objects.values_list("session_key", flat=True))
+
+
+def test_browsers_are_read_at_once_without_those_whose_session_has_ended() -> None:
+    user = UserFactory()
+    here = browser(user, headers=FIREFOX)
+    with CaptureQueriesContext(connection) as few:
+        here.get("/accounts/")
+    for _ in range(5):
+        browser(user, headers=IPHONE)
+    ended = UserSession.objects.filter(user=user).exclude(session_key=here.session.session_key).first()
+    assert ended
+    Session.objects.filter(session_key=ended.session_key).delete()
+    with CaptureQueriesContext(connection) as many:
+        page = here.get("/accounts/").content.decode()
+    assert page.count("Safari on iPhone") == 4
+    assert not UserSession.objects.filter(pk=ended.pk).exists()
+    assert len(many) == len(few)
 
 
 def test_all_others_are_signed_out_and_tokens_stay() -> None:

@@ -10,7 +10,6 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.utils import is_mfa_enabled
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.providers.openid_connect import views as oidc_views
-from allauth.usersessions.models import UserSession
 from allauth.usersessions.views import ListUserSessionsView
 from django.conf import settings
 from django.contrib import messages
@@ -26,7 +25,7 @@ from requests import RequestException
 
 from ragsite.accounts.adapters import OIDC
 from ragsite.accounts.personal_data import LastAdministratorError, deletion_start, export_response
-from ragsite.accounts.sessions import device_name, sign_out_everywhere
+from ragsite.accounts.sessions import browsers_signed_in, device_name, sign_out_everywhere
 from ragsite.accounts.tokens import key_list, token_list
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
@@ -61,9 +60,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "section": "account",
         "tokens": token_list(user=user),
         "keys": key_list(user=user),
-        "signed_in": [
-            (session, device_name(session.user_agent)) for session in UserSession.objects.purge_and_list(user)
-        ],
+        "signed_in": [(session, device_name(session.user_agent)) for session in browsers_signed_in(user)],
         "emails": EmailAddress.objects.filter(user=user).order_by("-primary", "pk"),
         "has_mfa": is_mfa_enabled(user),
         "oidc": settings.OIDC,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from ragsite.accounts.tokens import token_list
@@ -38,6 +40,14 @@ def device_name(user_agent: str) -> str:
     if browser and system:
         return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}
     return browser or system or _("Unknown browser")
+
+
+def browsers_signed_in(user: User) -> list[UserSession]:
+    """However many there are, two queries: those whose session has ended are forgotten first, all at once."""
+    lasting = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    browsers = UserSession.objects.filter(user=user)
+    browsers.exclude(session_key__in=lasting).delete()
+    return list(browsers)
 
 
 @transaction.atomic
