@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.support.labelled_sets import Bm25
+from benchmarks.feedback.bm25 import Bm25
 from feedback.ranking.same_question import Wording, wording
 from retrieval.engine.search import hybrid
 from retrieval.engine.search.fusion import best_first, zscore_sum

@@ -42,8 +42,8 @@ from benchmarks.feedback.world import World, build
 from benchmarks.support.tables import show
 from retrieval.evaluation.metrics import ndcg
 
-TUNE = ("squad2_en", "docs_en_milvus")
-REPORT = ("scifact_en", "cmrc2018_zh", "docs_zh_tidb")
+TUNE = ("squad2_en",)
+REPORT = ("scifact_en", "cmrc2018_zh")
 DOCUMENTS = 1500  # passages of a set at most
 RANDOM = {"random": 1.0}
 SCENES = (

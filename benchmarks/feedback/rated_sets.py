@@ -1,6 +1,6 @@
 """A labelled set as a site would hold it, with rewordings and contrast questions that were written by hand.
 
-    FOLDER/NAME          corpus.jsonl, queries.jsonl, qrels.tsv [queries_train.jsonl, qrels_train.tsv], or NAME.tar.gz
+    FOLDER/NAME          corpus.jsonl, queries.jsonl, qrels.tsv [queries_train.jsonl, qrels_train.tsv]
     REWORDINGS/NAME.jsonl   {"id": of a question of the set, "terse", "colloquial", "formal", "contrast"}
 
 `contrast` looks like the question and asks something else: its ranking should be as without feedback.
@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-
-from benchmarks.support.manual_questions import manual_set
 
 REWORDINGS = Path(__file__).parents[1] / "data" / "rewordings"
 MANNERS = ("terse", "colloquial", "formal")
@@ -49,17 +47,19 @@ class RatedSet:
 
 def load(name: str, folder: Path, *, documents: int, rewordings: Path = REWORDINGS) -> RatedSet:
     """At most `documents` passages: all that answer a reworded question, others that answer, then any, by chance."""
-    rows, questions, train = _manual(name, folder) if _archive(name, folder).exists() else _labelled(folder / name)
+    rows, questions, train = _labelled(folder / name)
     written = read_rewordings(rewordings / f"{name}.jsonl")
     every = [*questions, *train]
     order = _order(rows, every, written, np.random.default_rng(0))[:documents]
     place = {rows[at]["id"]: new for new, at in enumerate(sorted(order))}
-    texts = [f"{rows[at].get('title') or ''}\n{rows[at].get('heading') or ''}\n{rows[at]['text']}"
-             for at in sorted(order)]  # fmt: skip
+    texts = []
+    for at in sorted(order):
+        row = rows[at]
+        texts.append(f"{row.get('title') or ''}\n{row.get('heading') or ''}\n{row['text']}")
     return RatedSet(
         name=name,
         texts=texts,
-        documents=_documents([rows[at]["id"] for at in sorted(order)]),
+        documents=list(range(len(texts))),
         questions=_placed(questions, place, written),
         train=_placed(train, place, written),
     )
@@ -79,21 +79,6 @@ def read_rewordings(path: Path) -> dict[str, dict[str, str]]:
 
 Row = dict[str, str]
 Labelled = tuple[str, str, list[str]]  # id, text, ids of the passages that answer
-
-
-def _documents(ids: list[str]) -> list[int]:
-    """A manual's sections are named after their file; in other sets a passage is a document."""
-    numbers: dict[str, int] = {}
-    return [numbers.setdefault(key.split(".md#")[0], len(numbers)) for key in ids]
-
-
-def _archive(name: str, folder: Path) -> Path:
-    return folder / name / f"{name}.tar.gz"
-
-
-def _manual(name: str, folder: Path) -> tuple[list[Row], list[Labelled], list[Labelled]]:
-    made = manual_set(_archive(name, folder))
-    return made.corpus, [(row["id"], row["text"], made.answers[row["id"]]) for row in made.queries], []
 
 
 def _labelled(folder: Path) -> tuple[list[Row], list[Labelled], list[Labelled]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.support.kept_embeddings import KeptEmbedder, Kind
+from benchmarks.feedback.kept_embeddings import KeptEmbedder, Kind
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.engine.providers.registry import ModelRegistry
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.feedback.bm25 import Bm25
 from benchmarks.feedback.corpus import Asked, Corpus, Drift
 from benchmarks.feedback.rated_sets import Question, RatedSet
 from benchmarks.feedback.set_vectors import embedded
 from benchmarks.feedback.users import Draw
-from benchmarks.support.labelled_sets import Bm25
 from retrieval.engine.text.analysis import analyze, query_terms
 
 BACKGROUND = 80  # rated questions without written rewordings, asked in their own words
