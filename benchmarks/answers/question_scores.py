@@ -82,13 +82,18 @@ def read_questions(file: Path) -> list[Question]:
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     return [
         Question(
-            id=row["id"], text=row["text"], part=row["id"].rpartition("-")[0], answerable=row["answerable"],
-            documents=frozenset(row["documents"]), key_facts=tuple(row["key_facts"] or ()),
-            needs_all=row.get("needs_all", False), clarify_ok=row.get("clarify_ok", False),
+            id=row["id"],
+            text=row["text"],
+            part=row["id"].rpartition("-")[0],
+            answerable=row["answerable"],
+            documents=frozenset(row["documents"]),
+            key_facts=tuple(row["key_facts"] or ()),
+            needs_all=row.get("needs_all", False),
+            clarify_ok=row.get("clarify_ok", False),
             clarify=row.get("expect") == "CLARIFY",
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def folded(text: str) -> str:
@@ -164,10 +169,17 @@ def middle(values: Sequence[float]) -> float | None:
 def as_line(outcome: Outcome) -> Mapping[str, object]:
     """What `--json` keeps of a question."""
     return {
-        "id": outcome.question.id, "question": outcome.question.text, "decision": outcome.decision,
-        "support": outcome.support, "error": outcome.error, "found rank": outcome.question.rank(outcome.found),
+        "id": outcome.question.id,
+        "question": outcome.question.text,
+        "decision": outcome.decision,
+        "support": outcome.support,
+        "error": outcome.error,
+        "found rank": outcome.question.rank(outcome.found),
         "cited": list(outcome.cited),
-        "right cited": outcome.question.right(outcome.cited), "fact": outcome.question.stated(outcome.text),
-        "rounds": outcome.rounds, "calls": outcome.calls, "first_token_ms": outcome.first_token_ms,
+        "right cited": outcome.question.right(outcome.cited),
+        "fact": outcome.question.stated(outcome.text),
+        "rounds": outcome.rounds,
+        "calls": outcome.calls,
+        "first_token_ms": outcome.first_token_ms,
         "answer": outcome.text,
-    }  # fmt: skip
+    }

@@ -174,8 +174,10 @@ def simulator(command: str, oracle: Path, erring: Erring, folder: Path, options:
 
 def with_model(name: str, address: str, options: argparse.Namespace, more: Mapping[str, str]) -> Judge:
     models = {
-        "OLLAMA_BASE_URL": address, "RAG_CHAT_MODEL": options.chat_model, "RAG_EMBED_MODEL": options.embed_model,
-    }  # fmt: skip
+        "OLLAMA_BASE_URL": address,
+        "RAG_CHAT_MODEL": options.chat_model,
+        "RAG_EMBED_MODEL": options.embed_model,
+    }
     return Judge(name=name, space=options.embed_model, environment={**models, **more}, address=address)
 
 
@@ -228,7 +230,8 @@ def chunks(site: RagSite, part: str, paths: Mapping[str, str]) -> Iterator[dict[
     headers = {"Authorization": f"Token {site.tokens[0]}"}
     with httpx.Client(base_url=site.site.url, headers=headers, timeout=60) as http:
         for document in listed(http, f"/api/documents?collection={part}"):
-            title, name = document["title"], paths[document["file_name"]]
+            title = document["title"]
+            name = paths[document["file_name"]]
             for chunk in listed(http, f"/api/documents/{document['id']}/chunks"):
                 headings = [heading for heading in chunk["heading"].split(HEADING_JOIN) if heading not in ("", title)]
                 text = "\n".join(filter(None, (title, HEADING_JOIN.join(headings), chunk["text"])))
@@ -254,9 +257,13 @@ class Run:
 
 
 async def ask_all(
-    site: RagSite, plain: PlainRag | None, judge: Judge, questions: Sequence[Question], names: Mapping[str, str],
+    site: RagSite,
+    plain: PlainRag | None,
+    judge: Judge,
+    questions: Sequence[Question],
+    names: Mapping[str, str],
     options: argparse.Namespace,
-) -> Run:  # fmt: skip
+) -> Run:
     """One question at a time, of both sides in turns; every question by a user of its own, the last one warms up.
 
     names: the set's names of documents, by their ids."""
@@ -282,8 +289,9 @@ async def ask_all(
     return Run(
         site=[outcome(*each, names=names) for each in zip(questions, replies["site"], found, strict=True)],
         plain=[outcome(*each, names=names) for each in zip(questions, replies["plain"], strict=False)],
-        cpu_s=cpu_s, oracle=oracle,
-    )  # fmt: skip
+        cpu_s=cpu_s,
+        oracle=oracle,
+    )
 
 
 def outcome(
@@ -293,12 +301,18 @@ def outcome(
     shown = [names[source["document_id"]] for source in reply.sources]
     decision = plain_decision(reply.cited) if found is None else reply.decision
     return Outcome(
-        question=question, decision="" if reply.error else decision, support=reply.support, text=reply.text,
-        error=reply.error, shown=shown,
+        question=question,
+        decision="" if reply.error else decision,
+        support=reply.support,
+        text=reply.text,
+        error=reply.error,
+        shown=shown,
         cited=list(dict.fromkeys(names[source["document_id"]] for source in reply.cited)),
-        found=shown if found is None else found, first_token_ms=reply.first_token_ms,
-        rounds=reply.usage["llm_rounds"], calls=reply.model_calls,
-    )  # fmt: skip
+        found=shown if found is None else found,
+        first_token_ms=reply.first_token_ms,
+        rounds=reply.usage["llm_rounds"],
+        calls=reply.model_calls,
+    )
 
 
 async def search(site: RagSite, question: Question, names: Mapping[str, str]) -> list[str]:
@@ -394,7 +408,8 @@ def chosen(questions: Sequence[Question], options: argparse.Namespace) -> list[Q
 
 def run(options: argparse.Namespace) -> None:
     everything = read_questions(options.set / "questions.jsonl")
-    questions, parts = chosen(everything, options), sorted({question.part for question in everything})
+    questions = chosen(everything, options)
+    parts = sorted({question.part for question in everything})
     named = {name for question in everything for name in question.documents}
     told = []
     with contextlib.ExitStack() as stack:
@@ -418,7 +433,8 @@ def run(options: argparse.Namespace) -> None:
 def tell(judge: Judge, run: Run, loaded: Loaded, options: argparse.Namespace) -> Mapping[str, object]:
     """What `--json` prints of this judge; else it is printed at once."""
     bm25 = bm25_ranked([one.question for one in run.site], loaded.rows())
-    tables, notes = report(judge, run, bm25), notes_of(judge, run, loaded)
+    tables = report(judge, run, bm25)
+    notes = notes_of(judge, run, loaded)
     if bm25 is None:
         notes.append("bm25s is not installed: pip install '.[peers]'")
     if not options.json:

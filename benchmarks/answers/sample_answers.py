@@ -55,9 +55,11 @@ def sample_site(folder: str, *, offline: bool = True) -> Iterator[None]:
     """A site, without a model unless said otherwise, that holds the whole sample handbook; Django is set up for it."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     os.environ |= {
-        "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": folder, "DATABASE_URL": "",
+        "DJANGO_SETTINGS_MODULE": "ragsite.settings",
+        "RAGSITE_DATA_DIR": folder,
+        "DATABASE_URL": "",
         "RAG_OFFLINE": str(int(offline)),
-    }  # fmt: skip
+    }
     import django
     from django.core.management import call_command
 
@@ -109,10 +111,14 @@ async def ask_all(workflow: str, entries: Sequence[Mapping[str, Any]]) -> list[O
         cited = any(source.cited and source.chunk.file_name in names for source in answer.sources)
         outcomes.append(
             Outcome(
-                entry=entry, decision=answer.decision, cited=cited, stated=states(answer.text, entry["answer"]),
-                stated_first=states(first_passage(answer), entry["answer"]), text=answer.text,
+                entry=entry,
+                decision=answer.decision,
+                cited=cited,
+                stated=states(answer.text, entry["answer"]),
+                stated_first=states(first_passage(answer), entry["answer"]),
+                text=answer.text,
             )
-        )  # fmt: skip
+        )
     return outcomes
 
 

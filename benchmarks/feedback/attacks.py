@@ -61,7 +61,9 @@ def hostile_credits(shown: Sequence[int], wrong: int | None, relevant: Set[int])
         elif passage in relevant:
             ratings.append(RatingInput(id=0, marker=place + 1, score=1, tags=("wrong_source",)))
     answer = RatedAnswer(
-        text="sentence [1].", decision="ANSWER", status="complete",
+        text="sentence [1].",
+        decision="ANSWER",
+        status="complete",
         sources=[CitedSource(place + 1, place == 0) for place in range(len(shown[:SHOWN]))],
-    )  # fmt: skip
+    )
     return attribute(answer, ratings)

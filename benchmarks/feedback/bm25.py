@@ -30,7 +30,8 @@ class Bm25:
         self.frequency = {term: len(places) for term, (places, _) in postings.items()}
         self._postings: dict[str, tuple[NDArray[np.int64], Vector]] = {}
         for term, (places, counts) in postings.items():
-            at_places, tf = np.array(places), np.array(counts, dtype=np.float64)
+            at_places = np.array(places)
+            tf = np.array(counts, dtype=np.float64)
             self._postings[term] = (at_places, self.idf(term) * tf / (tf + norm[at_places]))
 
     def idf(self, term: str) -> float:

@@ -21,7 +21,8 @@ from retrieval.engine.search.fusion import best_first, zscore_sum
 from retrieval.engine.text.analysis import query_terms
 from retrieval.engine.values import Scores, TailHit
 
-WINDOW, TOP = 150, 10
+WINDOW = 150
+TOP = 10
 Vector = NDArray[np.float32]
 
 
@@ -121,7 +122,8 @@ class Corpus:
         hidden = self.drift.gone if self.changed else self.drift.new
         bm25 = self._bm25[asked.text].copy()
         cosine = self.vectors @ (asked.vector if moved is None else moved)
-        bm25[hidden], cosine[hidden] = 0.0, -1.0
+        bm25[hidden] = 0.0
+        cosine[hidden] = -1.0
         text_leg = {str(at): float(bm25[at]) for at in np.argsort(-bm25, kind="stable")[:WINDOW] if bm25[at] > 0}
         nearest = np.argsort(-cosine, kind="stable")[: min(WINDOW, len(cosine) - len(hidden))]
         dense_leg = {str(at): float(cosine[at]) for at in nearest}

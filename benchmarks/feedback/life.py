@@ -62,16 +62,22 @@ class Ledger:
             self.questions.append(asked)
         return self.numbers[asked.text]
 
-    def add(self, corpus: Corpus, person: Person, asked: Asked, shown: Sequence[int], credits: Sequence[Credit],
-            day: int) -> None:  # fmt: skip
+    def add(
+        self, corpus: Corpus, person: Person, asked: Asked, shown: Sequence[int], credits: Sequence[Credit], day: int
+    ) -> None:
         for credit in credits:
             slot = shown[credit.marker - 1]
             self.votes.append(
                 Vote(
-                    self.number(asked), corpus.passage(slot), document_id(corpus.documents[slot]), person.number,
-                    credit.weight, credit.document_weight, FIRST_DAY + day,
+                    self.number(asked),
+                    corpus.passage(slot),
+                    document_id(corpus.documents[slot]),
+                    person.number,
+                    credit.weight,
+                    credit.document_weight,
+                    FIRST_DAY + day,
                 )
-            )  # fmt: skip
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +99,9 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
     corpus = world.corpus
     corpus.changed = False
     people = population(USERS, DAYS, draw, tempers=scene.tempers, noise=scene.noise, up_share=scene.up_share)
-    ledger, held, live = Ledger(), list[str](), None
+    ledger = Ledger()
+    held = list[str]()
+    live = None
     live_since = 0
     targets = _targets(world, draw) if scene.cohort else []
     silent = set(targets[: scene.unrated_targets])
@@ -104,7 +112,8 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
     wanted = {at: int(draw.integers(scene.raters[0], scene.raters[1] + 1)) for at in range(len(world.rated))}
     recent: list[Asked] = []
     for number in range(rounds):
-        first, last = DAYS * number // rounds, DAYS * (number + 1) // rounds
+        first = DAYS * number // rounds
+        last = DAYS * (number + 1) // rounds
         corpus.changed = 2 * last > DAYS
         rank = remembered(plain(corpus) if live is None else ours(corpus, live))
         for at, question in enumerate(world.rated):
@@ -113,14 +122,23 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
             due = wanted[at] * (number + 1) // rounds - wanted[at] * number // rounds
             recent += _asked_by_people(question, due, people, (first, last), corpus, rank, scene, ledger, draw)
         if hostile and number < rounds - 1 and COHORTS[scene.cohort].honest:
-            _infiltrate(world, hostile, COHORTS[scene.cohort].honest // (rounds - 1), set(targets), (first, last), rank,
-                        ledger, draw)  # fmt: skip
+            _infiltrate(
+                world,
+                hostile,
+                COHORTS[scene.cohort].honest // (rounds - 1),
+                set(targets),
+                (first, last),
+                rank,
+                ledger,
+                draw,
+            )
         if hostile and number == rounds - 1:
             _attack(world, hostile, targets, rank, ledger, draw)
         made = draft(ledger, corpus, [*people, *hostile], today=FIRST_DAY + last, since=FIRST_DAY + live_since)
         report = guarded(world, recent, live, made.snapshot, golden=scene.golden)
         if not report.reason and not made.burst:
-            live, live_since = made.snapshot, last
+            live = made.snapshot
+            live_since = last
         else:
             held.append(report.reason or "a burst")
     return Life(live=live, votes=ledger.votes, questions=ledger.questions, held=held, targets=targets)
@@ -128,15 +146,23 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
 
 # ------------------------------------------------------------------------------------------------ people
 def _asked_by_people(
-    question: RatedQuestion, due: int, people: Sequence[Person], days: tuple[int, int], corpus: Corpus, rank: Ranker,
-    scene: Scene, ledger: Ledger, draw: Draw,
-) -> list[Asked]:  # fmt: skip
+    question: RatedQuestion,
+    due: int,
+    people: Sequence[Person],
+    days: tuple[int, int],
+    corpus: Corpus,
+    rank: Ranker,
+    scene: Scene,
+    ledger: Ledger,
+    draw: Draw,
+) -> list[Asked]:
     """Visits until `due` people have rated something, or nobody cares to. Returns what was asked."""
     asked_now: list[Asked] = []
     for _ in range(due * VISITS):
         if due <= 0:
             break
-        person, day = people[int(draw.integers(len(people)))], int(draw.integers(*days))
+        person = people[int(draw.integers(len(people)))]
+        day = int(draw.integers(*days))
         if person.joined > day:
             continue
         asked = question.asked[int(draw.integers(len(question.asked)))]
@@ -159,8 +185,16 @@ def _targets(world: World, draw: Draw) -> list[int]:
     return [measured[at] for at in draw.permutation(len(measured))[:TARGETS]]
 
 
-def _infiltrate(world: World, hostile: Sequence[Person], each: int, targets: set[int], days: tuple[int, int],
-                rank: Ranker, ledger: Ledger, draw: Draw) -> None:  # fmt: skip
+def _infiltrate(
+    world: World,
+    hostile: Sequence[Person],
+    each: int,
+    targets: set[int],
+    days: tuple[int, int],
+    rank: Ranker,
+    ledger: Ledger,
+    draw: Draw,
+) -> None:
     """Right verdicts on questions that are no targets."""
     others = [one for at, one in enumerate(world.rated) if at not in targets]
     for person in hostile:
@@ -171,12 +205,14 @@ def _infiltrate(world: World, hostile: Sequence[Person], each: int, targets: set
             ledger.add(world.corpus, person, asked, shown, left.credits, int(draw.integers(*days)))
 
 
-def _attack(world: World, hostile: Sequence[Person], targets: Sequence[int], rank: Ranker, ledger: Ledger,
-            draw: Draw) -> None:  # fmt: skip
+def _attack(
+    world: World, hostile: Sequence[Person], targets: Sequence[int], rank: Ranker, ledger: Ledger, draw: Draw
+) -> None:
     corpus = world.corpus
     for at in targets:
         asked = world.rated[at].asked[0]
-        shown, relevant = rank(asked)[:SHOWN], corpus.relevant(asked)
+        shown = rank(asked)[:SHOWN]
+        relevant = corpus.relevant(asked)
         credits = hostile_credits(shown, lifted_passage(shown, relevant), relevant)
         for person in hostile:
             day = DAYS - 1 - int(draw.integers(ATTACK_DAYS))
@@ -213,7 +249,8 @@ def guarded(
     """As `feedback.rounds.guard` measures: recent questions and, where there are any, golden ones; a default install
     has none."""
     corpus = world.corpus
-    before, after = remembered(plain(corpus) if live is None else ours(corpus, live)), ours(corpus, proposed)
+    before = remembered(plain(corpus) if live is None else ours(corpus, live))
+    after = ours(corpus, proposed)
     compared = [_compared(corpus, one, before, after, known=True) for one in world.golden if golden]
     compared += [_compared(corpus, one, before, after) for one in recent[-RECENT_QUESTIONS:]]
     return judge(compared)

@@ -15,8 +15,12 @@ from retrieval.engine.search.boosting import rank_with_boosts
 from retrieval.engine.values import Boost, Boosts, TailHit
 
 Ranker = Callable[[Asked], list[int]]  # slots, best first
-COSINE_FROM, COSINE_FULL = 0.75, 0.9  # from which two questions are somewhat alike, and from which the same
-ROCCHIO_GOOD, ROCCHIO_BAD = 0.75, 0.15  # Manning, Raghavan and Schütze, 2008, section 9.1
+# from which two questions are somewhat alike, and from which the same
+COSINE_FROM = 0.75
+COSINE_FULL = 0.9
+# Manning, Raghavan and Schütze, 2008, section 9.1
+ROCCHIO_GOOD = 0.75
+ROCCHIO_BAD = 0.15
 
 
 def slots(found: tuple[TailHit, ...]) -> list[int]:
@@ -75,7 +79,8 @@ def ragflow(corpus: Corpus, votes: Sequence[Vote]) -> Ranker:
     def rank(asked: Asked) -> list[int]:
         found = corpus.search(asked)
         fused = [one.scores.fused or 0.0 for one in found]
-        low, width = min(fused, default=0.0), (max(fused, default=0.0) - min(fused, default=0.0)) or 1.0
+        low = min(fused, default=0.0)
+        width = (max(fused, default=0.0) - min(fused, default=0.0)) or 1.0
         scores = [
             (score - low) / width + min(max(net.get(corpus.passage(int(one.chunk_id)), 0.0), 0.0), 100.0)
             for one, score in zip(found, fused, strict=True)

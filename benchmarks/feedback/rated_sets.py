@@ -117,10 +117,13 @@ def _placed(questions: list[Labelled], place: dict[str, int], written: dict[str,
             texts = written.get(key, {})
             found.append(
                 Question(
-                    id=key, text=text, relevant=relevant, contrast=texts.get("contrast", ""),
+                    id=key,
+                    text=text,
+                    relevant=relevant,
+                    contrast=texts.get("contrast", ""),
                     rewordings=tuple(texts[manner] for manner in MANNERS) if texts else (),
                 )
-            )  # fmt: skip
+            )
     return found
 
 

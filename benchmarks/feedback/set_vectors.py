@@ -29,11 +29,13 @@ def has_model() -> bool:
 
 
 async def _embedded(texts: Sequence[str], kind: Kind, cache: Path) -> dict[str, Vector]:
-    server, offline = os.environ.get("OLLAMA_BASE_URL", NO_SERVER), "0" if has_model() else "1"
+    server = os.environ.get("OLLAMA_BASE_URL", NO_SERVER)
+    offline = "0" if has_model() else "1"
     settings = OllamaSettings(base_url=server, offline=offline)
     models = ModelRegistry(settings)
     try:
-        embedder, wanted = KeptEmbedder(await models.default_embedder(), cache), list(dict.fromkeys(texts))
+        embedder = KeptEmbedder(await models.default_embedder(), cache)
+        wanted = list(dict.fromkeys(texts))
         embed = embedder.embed_documents if kind == "document" else embedder.embed_queries
         return dict(zip(wanted, await embed(wanted), strict=True)) if wanted else {}
     finally:

@@ -16,11 +16,18 @@ from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, R
 
 SHOWN = 6  # passages under an answer
 SOURCE_RATINGS = 1 / 7  # share of the ratings that are of one source
-RATED_IF_GOOD, RATED_IF_BAD = 0.5, 0.25  # chance that an answer is rated by somebody who would give it an up, a down
+# chance that an answer is rated by somebody who would give it an up, a down
+RATED_IF_GOOD = 0.5
+RATED_IF_BAD = 0.25
 UP_IF_INDIFFERENT = 0.8
 FOOLED = 0.85  # chance that a passage which looks right is taken for right
-WRITER_FINDS, WRITER_IS_FOOLED, WRITER_CITES_FIRST = 0.75, 0.5, 0.5  # the model that writes the answer
-BORNE_OUT_IF_GOOD, BORNE_OUT_IF_NOT = 0.9, 0.35  # chance that the site's check of a cited sentence finds it borne out
+# the model that writes the answer
+WRITER_FINDS = 0.75
+WRITER_IS_FOOLED = 0.5
+WRITER_CITES_FIRST = 0.5
+# chance that the site's check of a cited sentence finds it borne out
+BORNE_OUT_IF_GOOD = 0.9
+BORNE_OUT_IF_NOT = 0.35
 NO_ANSWER = 0.3  # chance that it declines, where nothing shown answers
 # Share of the verdicts that are wrong; None: it says nothing about what was shown.
 ERROR: Mapping[str, float | None] = {"careful": 0.1, "ordinary": 0.1, "lazy": None, "random": None}
@@ -56,8 +63,15 @@ class Visit:
         return bool(self.credits)
 
 
-def population(count: int, days: int, draw: Draw, *, tempers: Mapping[str, float], noise: float = 0.0,
-               up_share: float | None = None) -> list[Person]:  # fmt: skip
+def population(
+    count: int,
+    days: int,
+    draw: Draw,
+    *,
+    tempers: Mapping[str, float],
+    noise: float = 0.0,
+    up_share: float | None = None,
+) -> list[Person]:
     """Three in five have been there before; the others join in the course of `days`."""
     kinds = list(tempers)
     chosen = draw.choice(len(kinds), size=count, p=np.asarray(list(tempers.values())) / sum(tempers.values()))

@@ -18,7 +18,9 @@ from retrieval.engine.text.analysis import analyze, query_terms
 BACKGROUND = 80  # rated questions without written rewordings, asked in their own words
 UNSEEN = 150  # questions of each kind that nobody asks
 GOLDEN_OF = 5  # one unseen question in so many is kept for the golden set, where there is one
-MOVED, REWRITTEN = 0.1, 0.05  # share of the documents with an answer that change halfway through
+# share of the documents with an answer that change halfway through
+MOVED = 0.1
+REWRITTEN = 0.05
 LURED = 0.25  # share of the questions for which a passage looks right and is not
 NEAR_MISS = 0.4  # overlap of terms from which an unseen question looks like a rated one
 LURES_AMONG = 20  # places
@@ -133,7 +135,8 @@ def _unseen_groups(rated: Sequence[Question], unseen: Sequence[Question]) -> dic
 
 def _drifted(data: RatedSet, rated: Sequence[Question], draw: Draw) -> tuple[list[str], list[int], Drift]:
     """The texts and documents of all slots: the set's own, and those that come up halfway through."""
-    texts, documents = list(data.texts), list(data.documents)
+    texts = list(data.texts)
+    documents = list(data.documents)
     moved: dict[int, int] = {}
     rewritten: dict[int, int] = {}
     elsewhere: dict[int, int] = {}

@@ -38,13 +38,24 @@ from benchmarks.resilience.faults import Answer, FaultRun, Ledger, verdict
 from benchmarks.support.fault_site import NotToBeHadError
 from benchmarks.support.tables import show
 
-QUIET, RESTART = "between", "rolling restart"
+QUIET = "between"
+RESTART = "rolling restart"
 AWAY_S = 10.0
 BETWEEN_S = 10.0  # after a fault, so that the next one meets a site at work
 COLUMNS = (
-    "answers", "complete", "interrupted", "failed", "messages lost", "without an end", "characters lost",
-    "documents", "documents lost", "documents not ready", "ratings", "ratings lost",
-)  # fmt: skip
+    "answers",
+    "complete",
+    "interrupted",
+    "failed",
+    "messages lost",
+    "without an end",
+    "characters lost",
+    "documents",
+    "documents lost",
+    "documents not ready",
+    "ratings",
+    "ratings lost",
+)
 NEVER = ("messages lost", "without an end", "characters lost", "documents lost", "documents not ready", "ratings lost")
 
 
@@ -174,7 +185,8 @@ def played(cluster: Cluster, options: argparse.Namespace) -> tuple[list[dict[str
     read_s = time.monotonic() - begun
     held = json.loads(cluster.manage("-m", "benchmarks.resilience.fault_audit"))
     ledger = crowd.ledger
-    lines, twice = rows(ledger, verdict(ledger, held)), doubled(crowd, held)
+    lines = rows(ledger, verdict(ledger, held))
+    twice = doubled(crowd, held)
     found = wrong(lines, twice)
     if left := crowd.left:
         found.append(f"{left} documents were not acknowledged in time")

@@ -37,9 +37,18 @@ START_S = 180.0
 DRAIN_S = 60.0  # that an answer has to end when its web process is told to
 SUPERVISOR_S = 2.0  # after which systemd or a kubelet would start again what was killed
 UVICORN = [
-    "uvicorn", "ragsite.asgi:application", "--ws", "websockets-sansio", "--timeout-graceful-shutdown", "2",
-    "--no-proxy-headers", "--http", "ragsite.web.protocol:Protocol", "--h11-max-incomplete-event-size", "65536",
-]  # fmt: skip
+    "uvicorn",
+    "ragsite.asgi:application",
+    "--ws",
+    "websockets-sansio",
+    "--timeout-graceful-shutdown",
+    "2",
+    "--no-proxy-headers",
+    "--http",
+    "ragsite.web.protocol:Protocol",
+    "--h11-max-incomplete-event-size",
+    "65536",
+]
 NGINX = """
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/nginx-error.log;
 events {{ worker_connections 1024; }}
@@ -70,7 +79,9 @@ class Part:
     """A process of the site. port: where it answers HTTP, 0 for none."""
 
     def __init__(self, name: str, child: Child, port: int = 0) -> None:
-        self.name, self.child, self.port = name, child, port
+        self.name = name
+        self.child = child
+        self.port = port
 
     def start(self) -> None:
         self.child.start()
@@ -136,7 +147,8 @@ class Cluster:
     def __init__(self, folder: Path, *, workers: int) -> None:
         if not shutil.which("nginx"):
             raise NotToBeHadError("nginx is not installed")
-        self._folder, self._workers = folder, workers
+        self._folder = folder
+        self._workers = workers
         self.postgres = OwnPostgres(folder / "postgresql")
         self.redis = OwnRedis(folder)
         self.milvus = Milvus(_made(folder / "milvus"))
@@ -185,7 +197,8 @@ class Cluster:
         return self._part(name, [*command, "--hostname", f"{name.replace(' ', '')}@%h", "--loglevel", "WARNING"])
 
     def _nginx(self) -> Part:
-        port, folder = free_port(), _made(self._folder / "nginx")
+        port = free_port()
+        folder = _made(self._folder / "nginx")
         servers = " ".join(f"server 127.0.0.1:{part.port} max_fails=1 fail_timeout=2s;" for part in self.web)
         (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, servers=servers))
         command = [shutil.which("nginx") or "nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")]
@@ -204,12 +217,21 @@ class Cluster:
             (data_dir / "uploads").symlink_to(self._uploads)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
         return kept | {
-            "DJANGO_SETTINGS_MODULE": "ragsite.settings", "PYTHONPATH": str(ROOT), "RAGSITE_DATA_DIR": str(data_dir),
-            "DATABASE_URL": self.postgres.url, "REDIS_URL": self.redis.url, "MILVUS_URI": self.milvus.url,
-            "OLLAMA_BASE_URL": self.model.url, "RAGSITE_SECRET_KEY": "k" * 50, "RAGSITE_SAMPLE_DATA": "0",
-            "RAGSITE_TRUSTED_PROXIES": "127.0.0.1", "RAGSITE_DRAIN_S": str(DRAIN_S), "REMAP_SIGTERM": "SIGQUIT",
-            "RAG_INGEST_WORKERS": str(self._workers), "RAG_LIMIT_QUESTIONS_PER_MINUTE": "1000",
-        }  # fmt: skip
+            "DJANGO_SETTINGS_MODULE": "ragsite.settings",
+            "PYTHONPATH": str(ROOT),
+            "RAGSITE_DATA_DIR": str(data_dir),
+            "DATABASE_URL": self.postgres.url,
+            "REDIS_URL": self.redis.url,
+            "MILVUS_URI": self.milvus.url,
+            "OLLAMA_BASE_URL": self.model.url,
+            "RAGSITE_SECRET_KEY": "k" * 50,
+            "RAGSITE_SAMPLE_DATA": "0",
+            "RAGSITE_TRUSTED_PROXIES": "127.0.0.1",
+            "RAGSITE_DRAIN_S": str(DRAIN_S),
+            "REMAP_SIGTERM": "SIGQUIT",
+            "RAG_INGEST_WORKERS": str(self._workers),
+            "RAG_LIMIT_QUESTIONS_PER_MINUTE": "1000",
+        }
 
 
 def _made(folder: Path) -> Path:

@@ -44,7 +44,8 @@ class Crowd:
     def __init__(self, url: str, tokens: list[str], *, documents: int) -> None:
         self.ledger = Ledger()
         self.pushed = Pushed(waiting=[f"rule-{number}" for number in range(documents)])
-        self._url, self._tokens = url, tokens
+        self._url = url
+        self._tokens = tokens
         self._users: list[User] = []
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         self._ending = threading.Event()

@@ -26,8 +26,11 @@ def _rows() -> dict[str, Any]:
     return {
         "documents": {
             str(document.pk): {
-                "status": document.status, "error": document.error, "chunks": chunks[str(document.pk)],
-                "summary": bool(document.summary), "collection": str(document.collection_id),
+                "status": document.status,
+                "error": document.error,
+                "chunks": chunks[str(document.pk)],
+                "summary": bool(document.summary),
+                "collection": str(document.collection_id),
             }
             for document in Document.objects.all()
         },
@@ -37,7 +40,7 @@ def _rows() -> dict[str, Any]:
         },
         "ratings": [str(pk) for pk in Rating.objects.values_list("message_id", flat=True)],
         "keys": {key.key: str(key.document_id) for key in DocumentKey.objects.all()},
-    }  # fmt: skip
+    }
 
 
 def _spaces() -> list[tuple[str, int]]:

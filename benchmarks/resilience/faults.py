@@ -42,7 +42,9 @@ from benchmarks.support.fault_site import (
 from benchmarks.support.tables import show
 
 USERS = 5
-OUTAGE_S, PAUSE_S, FULL_S = 10.0, 15.0, 10.0
+OUTAGE_S = 10.0
+PAUSE_S = 15.0
+FULL_S = 10.0
 CALM_S = 120.0  # within which everything under way must have come to its end
 DISK_MIB = 1024
 LOST_WITH_THE_WEB_S = 1.0
@@ -141,9 +143,10 @@ class User:
             fault = self.ledger.fault
             try:
                 reply = await self.http.post(
-                    "/api/documents", files={"file": (name, f"# Rule {number} {name}\n\n{text}\n")},
+                    "/api/documents",
+                    files={"file": (name, f"# Rule {number} {name}\n\n{text}\n")},
                     data={"collection": f"faults-{self.number}"},
-                )  # fmt: skip
+                )
             except httpx.HTTPError:
                 await asyncio.sleep(0.5)
                 continue
@@ -301,7 +304,8 @@ def bed_of(database: str, folder: Path, notes: list[str]) -> Bed:
     }
     postgres = redis_server = disk = None
     if database == "postgresql":
-        postgres, redis_server = OwnPostgres(folder / "postgresql"), OwnRedis(folder)
+        postgres = OwnPostgres(folder / "postgresql")
+        redis_server = OwnRedis(folder)
         postgres.start()
         redis_server.start()
         environment |= {"DATABASE_URL": postgres.url, "REDIS_URL": redis_server.url}
@@ -343,7 +347,8 @@ async def one_fault(
             await asyncio.wait(
                 [asyncio.create_task(user.first_chunk.wait()) for user in users], return_when="FIRST_COMPLETED"
             )
-    ledger.fault, fault.begun = name, time.monotonic()
+    ledger.fault = name
+    fault.begun = time.monotonic()
     for answer in ledger.answers.values():
         if not answer.final:  # being written, or its reader not yet told how it ended
             answer.fault = name
@@ -406,7 +411,8 @@ def verdict(ledger: Ledger, held: dict[str, Any]) -> dict[str, dict[str, int]]:
 
     for answer in ledger.answers.values():
         count(answer.fault, "answers")
-        stored, question = held["messages"].get(answer.message_id), held["messages"].get(answer.user_message_id)
+        stored = held["messages"].get(answer.message_id)
+        question = held["messages"].get(answer.user_message_id)
         if question is None or question["text"] != answer.question or stored is None:
             count(answer.fault, "messages lost")
         if stored is None or not answer.final or stored["status"] == "streaming" or answer.final == "gone":
@@ -444,9 +450,18 @@ def _lost(answer: Answer, stored: str, ledger: Ledger) -> int:
 
 
 COLUMNS = (
-    "answers", "messages lost", "without an end", "interrupted", "failed", "characters lost", "documents",
-    "documents lost", "documents not ready", "ratings", "ratings lost",
-)  # fmt: skip
+    "answers",
+    "messages lost",
+    "without an end",
+    "interrupted",
+    "failed",
+    "characters lost",
+    "documents",
+    "documents lost",
+    "documents not ready",
+    "ratings",
+    "ratings lost",
+)
 
 
 async def run_one(database: str, options: argparse.Namespace, notes: list[str]) -> list[dict[str, object]]:
@@ -462,7 +477,8 @@ async def run_one(database: str, options: argparse.Namespace, notes: list[str]) 
         share = -(-len(numbers) // (options.rounds * len(faults)))
         for _ in range(options.rounds):
             for name, bring in faults.items():
-                uploads, numbers = numbers[:share], numbers[share:]
+                uploads = numbers[:share]
+                numbers = numbers[share:]
                 await one_fault(name, bring, bed, users, ledger, uploads)
         seconds = await calm(bed, users, asking, ledger)
         held = json.loads(await asyncio.to_thread(bed.site.manage, "-m", "benchmarks.resilience.fault_audit"))

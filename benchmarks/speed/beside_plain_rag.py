@@ -51,7 +51,8 @@ START_S = 300.0  # the plain one's, which embeds its documents first
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 CITED = re.compile(r"\[(\d+)\]")
 FIRST_TOKEN_BARS = {"sure": 1.3, "all": 2.0}  # times the plain one's
-CPU_BAR_S, ANSWERS_BAR = 0.15, 400.0
+CPU_BAR_S = 0.15
+ANSWERS_BAR = 400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,8 @@ class RagSite:
     name = "site"
 
     def __init__(self, site: Site, tokens: Sequence[str], *, answer_s: float = ANSWER_S) -> None:
-        self.site, self.tokens = site, tokens
+        self.site = site
+        self.tokens = tokens
         self._http = httpx.AsyncClient(base_url=site.url, timeout=answer_s)
 
     def processes(self) -> dict[int, str]:
@@ -156,7 +158,8 @@ async def _events(
 
 # ------------------------------------------------------------------------------------------------ asking
 async def ask(side: Side, question: str, client: int = 0, **more: Any) -> Reply:
-    reply, begun = Reply(), time.perf_counter()
+    reply = Reply()
+    begun = time.perf_counter()
     try:
         async for event in side.ask(question, client, **more):
             kind = event["type"]
@@ -168,9 +171,11 @@ async def ask(side: Side, question: str, client: int = 0, **more: Any) -> Reply:
             elif kind == "error":
                 reply.error = event["code"]
             elif kind == "done" and (message := event.get("message")):
-                reply.decision, reply.usage = message["decision"], message["usage"]
+                reply.decision = message["decision"]
+                reply.usage = message["usage"]
                 reply.support = message.get("support")
-                reply.text, reply.sources = message["answer"], message["sources"]
+                reply.text = message["answer"]
+                reply.sources = message["sources"]
     except (OSError, httpx.HTTPError) as error:
         reply.error = type(error).__name__
     reply.total_ms = (time.perf_counter() - begun) * 1000
@@ -203,15 +208,18 @@ class Load:
 
 async def under_load(side: Side, tasks: Sequence[Task], clients: int) -> Load:
     """All questions by so many clients, each of which asks the next one as soon as it has its answer."""
-    left, replies = iter(tasks), list[Reply]()
+    left = iter(tasks)
+    replies = list[Reply]()
 
     async def client(number: int) -> None:
         for task in left:
             replies.append(await ask(side, task.text, number))
 
-    before, begun = cpu_seconds(side.processes()), time.perf_counter()
+    before = cpu_seconds(side.processes())
+    begun = time.perf_counter()
     await asyncio.gather(*(client(number) for number in range(clients)))
-    seconds, after = time.perf_counter() - begun, cpu_seconds(side.processes())
+    seconds = time.perf_counter() - begun
+    after = cpu_seconds(side.processes())
     return Load(replies, seconds, {part: used - before.get(part, 0.0) for part, used in after.items()})
 
 
@@ -325,7 +333,8 @@ def plain_rag(
 
 def first_token_rows(replies: dict[str, list[Reply]]) -> list[dict[str, object]]:
     """Medians of the same questions on both sides."""
-    plain, site = replies["plain"], replies["site"]
+    plain = replies["plain"]
+    site = replies["site"]
     pairs = [pair for pair in zip(plain, site, strict=True) if all(one.first_token_ms for one in pair)]
     rows: list[dict[str, object]] = []
     for name, bar in FIRST_TOKEN_BARS.items():
@@ -346,20 +355,29 @@ def quality_row(side: str, replies: Sequence[Reply], tasks: Sequence[Task]) -> d
 
     decided = [reply.decision or "ANSWER" for reply in replies]
     return {
-        "quality": side, "questions": len(replies), "right document shown": share("sources"),
-        "right document cited": share("cited"), "answered": mean(one == "ANSWER" for one in decided),
+        "quality": side,
+        "questions": len(replies),
+        "right document shown": share("sources"),
+        "right document cited": share("cited"),
+        "answered": mean(one == "ANSWER" for one in decided),
         "model calls": mean(reply.model_calls for reply in replies),
-    }  # fmt: skip
+    }
 
 
 def load_row(side: str, clients: int, load: Load) -> dict[str, object]:
     each = {f"{part} s": used / len(load.replies) for part, used in load.cpu_s.items() if part in ("web", "milvus")}
     times = [reply.total_ms for reply in load.replies]
     return {
-        "load": side, "clients": clients, "answers": len(times), "errors": sum(bool(r.error) for r in load.replies),
-        "answers/min": load.per_minute, "CPU s/answer": load.cpu_each_s, "web s": each.get("web s"),
-        "milvus s": each.get("milvus s"), "answer p50 ms": median(times),
-    }  # fmt: skip
+        "load": side,
+        "clients": clients,
+        "answers": len(times),
+        "errors": sum(bool(r.error) for r in load.replies),
+        "answers/min": load.per_minute,
+        "CPU s/answer": load.cpu_each_s,
+        "web s": each.get("web s"),
+        "milvus s": each.get("milvus s"),
+        "answer p50 ms": median(times),
+    }
 
 
 async def measure(
@@ -376,7 +394,8 @@ async def measure(
     replies = await in_turns(sides, one_by_one)
     set_pace(options.simulator, PACES["instant"])
     await in_turns(sides, warm)
-    rows, seen = [], [reply for side in replies.values() for reply in side]
+    rows = []
+    seen = [reply for side in replies.values() for reply in side]
     for clients, part in zip(options.clients, loads, strict=True):
         for side in sides:
             load = await under_load(side, part, clients)

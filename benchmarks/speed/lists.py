@@ -24,8 +24,12 @@ from typing import Any
 from benchmarks.support.own_site import a_database, set_up
 from benchmarks.support.tables import Row, show
 
-COLLECTIONS, LARGE = 400, 2
-CONVERSATIONS, PEOPLE, GAPS, EVENTS = 20_000, 2_000, 5_000, 20_000
+COLLECTIONS = 400
+LARGE = 2
+CONVERSATIONS = 20_000
+PEOPLE = 2_000
+GAPS = 5_000
+EVENTS = 20_000
 BROWSERS = 50
 WORDS = "Undergraduates may borrow ten books for four weeks; the librarian renews them twice. "
 
@@ -57,10 +61,19 @@ def _make_documents(ada: Any, documents: int, chunks: int) -> None:
         names = {"name": f"'{half} ' || n.i", "created_at": earlier("n.i")}
         copies(first, Collection.objects.filter(pk=first.pk), COLLECTIONS // 2, **names, **values)
     template = Document.objects.create(
-        collection=first, title="Rule", file_name="rule.md", media_type="text/markdown", size_bytes=2000,
-        content_hash="0", status="ready", progress=1.0, chunk_count=chunks, word_count=300, uploaded_by=ada,
+        collection=first,
+        title="Rule",
+        file_name="rule.md",
+        media_type="text/markdown",
+        size_bytes=2000,
+        content_hash="0",
+        status="ready",
+        progress=1.0,
+        chunk_count=chunks,
+        word_count=300,
+        uploaded_by=ada,
         tags=["tag"],
-    )  # fmt: skip
+    )
     columns = {
         "collection_id": "p.id",
         "title": "'Rule ' || n.i || ' of ' || p.name",
@@ -77,9 +90,15 @@ def _make_documents(ada: Any, documents: int, chunks: int) -> None:
     copies(template, collections, documents * 3 // 4 // COLLECTIONS, **columns)
     copies(template, large, documents // 4 // LARGE, start=documents, **columns)
     piece = Chunk.objects.create(
-        pk=template.pk, document=template, seq=0, text=WORDS * 5, terms=WORDS, token_count=80, indexed=True,
+        pk=template.pk,
+        document=template,
+        seq=0,
+        text=WORDS * 5,
+        terms=WORDS,
+        token_count=80,
+        indexed=True,
         embedded=True,
-    )  # fmt: skip
+    )
     copies(piece, Document.objects.exclude(pk=template.pk), chunks, document_id="p.id", seq="n.i")
     job = IngestJob.objects.create(document=template, user=ada, state="done")
     copies(job, Document.objects.exclude(pk=template.pk), 1, document_id="p.id")
@@ -94,9 +113,14 @@ def _make_conversations(ada: Any) -> None:
     copies(session, Session.objects.filter(pk=session.pk), CONVERSATIONS, title="'Conversation ' || n.i", **moments)
     question = Message.objects.create(session=session, role="user", text="How many books?")
     answer = Message.objects.create(
-        session=session, role="assistant", reply_to=question, text=WORDS * 3, decision="NO_ANSWER", model="m",
+        session=session,
+        role="assistant",
+        reply_to=question,
+        text=WORDS * 3,
+        decision="NO_ANSWER",
+        model="m",
         workflow="corrective",
-    )  # fmt: skip
+    )
     others = Session.objects.exclude(pk=session.pk)
     copies(question, others, 1, session_id="p.id", created_at="p.created_at")
     questions = Message.objects.filter(role="user").exclude(pk=question.pk)
@@ -150,24 +174,70 @@ def addresses() -> list[str]:
     gap = KnowledgeGap.objects.order_by("pk").first()
     assert document and answer and gap
     return [
-        "/api/documents", "/api/documents?page=1000", "/api/documents?page=4000", "/api/documents?sort=title",
-        "/api/documents?sort=-size", "/api/documents?status=failed", "/api/documents?search=4711",
-        "/api/documents?collection=own 1", "/api/documents?collection=own 7", "/api/documents?versions=current",
-        "/api/documents/usage", f"/api/documents/{document.pk}", f"/api/documents/{document.pk}/chunks",
-        "/api/collections", "/api/collections?page=10", "/api/collections/own 1", "/api/filters",
-        "/api/filters?collections=own 1", "/api/sessions", "/api/sessions?page=600", "/api/sessions?search=books",
-        "/api/sessions?search=Conversation 4711", "/api/sessions/folders",
+        "/api/documents",
+        "/api/documents?page=1000",
+        "/api/documents?page=4000",
+        "/api/documents?sort=title",
+        "/api/documents?sort=-size",
+        "/api/documents?status=failed",
+        "/api/documents?search=4711",
+        "/api/documents?collection=own 1",
+        "/api/documents?collection=own 7",
+        "/api/documents?versions=current",
+        "/api/documents/usage",
+        f"/api/documents/{document.pk}",
+        f"/api/documents/{document.pk}/chunks",
+        "/api/collections",
+        "/api/collections?page=10",
+        "/api/collections/own 1",
+        "/api/filters",
+        "/api/filters?collections=own 1",
+        "/api/sessions",
+        "/api/sessions?page=600",
+        "/api/sessions?search=books",
+        "/api/sessions?search=Conversation 4711",
+        "/api/sessions/folders",
         f"/api/sessions/{answer.session_id}/messages",
-        f"/api/messages/{answer.pk}/versions", "/api/memory", "/api/keys", "/api/sync-sources", "/api/samples",
-        "/api/status", "/api/review/answers", "/api/review/answers?search=librarian", "/api/review/stats?by=day",
-        "/", f"/chat/{answer.session_id}/", "/documents/", f"/documents/{document.pk}/", "/documents/search/",
-        "/documents/sources/", "/memory/", "/accounts/", "/review/", "/review/?sort=worst", "/review/gaps/",
-        f"/review/gaps/{gap.pk}/", "/review/golden/", "/review/ratings/", "/review/boosts/", "/review/curated/",
-        "/review/log/", "/administration/", "/administration/health/", "/administration/people/",
-        "/administration/people/?page=30", "/administration/people/?search=person19", "/administration/log/",
-        "/admin/retrieval/document/", "/admin/retrieval/document/?q=4711", "/admin/retrieval/document/?p=1000",
-        "/admin/retrieval/collection/", "/admin/chat/session/", "/admin/chat/message/", "/admin/auth/user/",
-    ]  # fmt: skip
+        f"/api/messages/{answer.pk}/versions",
+        "/api/memory",
+        "/api/keys",
+        "/api/sync-sources",
+        "/api/samples",
+        "/api/status",
+        "/api/review/answers",
+        "/api/review/answers?search=librarian",
+        "/api/review/stats?by=day",
+        "/",
+        f"/chat/{answer.session_id}/",
+        "/documents/",
+        f"/documents/{document.pk}/",
+        "/documents/search/",
+        "/documents/sources/",
+        "/memory/",
+        "/accounts/",
+        "/review/",
+        "/review/?sort=worst",
+        "/review/gaps/",
+        f"/review/gaps/{gap.pk}/",
+        "/review/golden/",
+        "/review/ratings/",
+        "/review/boosts/",
+        "/review/curated/",
+        "/review/log/",
+        "/administration/",
+        "/administration/health/",
+        "/administration/people/",
+        "/administration/people/?page=30",
+        "/administration/people/?search=person19",
+        "/administration/log/",
+        "/admin/retrieval/document/",
+        "/admin/retrieval/document/?q=4711",
+        "/admin/retrieval/document/?p=1000",
+        "/admin/retrieval/collection/",
+        "/admin/chat/session/",
+        "/admin/chat/message/",
+        "/admin/auth/user/",
+    ]
 
 
 def calls(ada: Any) -> dict[str, Any]:

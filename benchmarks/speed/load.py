@@ -82,7 +82,8 @@ class Site:
 
     async def sign_up(self) -> str:
         """A new account's token. Raises SystemExit where nobody may sign up."""
-        name, password = f"load-{uuid.uuid4().hex[:10]}", uuid.uuid4().hex
+        name = f"load-{uuid.uuid4().hex[:10]}"
+        password = uuid.uuid4().hex
         async with httpx.AsyncClient(base_url=self.http.base_url, timeout=60) as browser:
             found = FORM_TOKEN.search((await browser.get("/accounts/signup/")).text)
             if found is None:
@@ -114,7 +115,8 @@ class Site:
 
 async def ask(socket: ClientConnection, question: str, token: str) -> Stream:
     """Asks over a socket and reads to the end; what went wrong is told in `error`, never raised."""
-    stream, begun = Stream(token=token), time.perf_counter()
+    stream = Stream(token=token)
+    begun = time.perf_counter()
     try:
         async with asyncio.timeout(TIMEOUT_S):
             await socket.send(json.dumps({"type": "ask", "message": question}))
@@ -169,7 +171,8 @@ async def measure(site: Site, tokens: list[str], *, sockets: int, streams: int, 
         owners = [tokens[number % len(tokens)] for number in range(sockets)]
         opened = [await stack.enter_async_context(site.open(token)) for token in owners]
         watcher = asyncio.create_task(watch(site, opened[streams:], seen))
-        before, begun = await site.cpu_s(), time.perf_counter()
+        before = await site.cpu_s()
+        begun = time.perf_counter()
         asking = (ask(opened[number], question, owners[number]) for number in range(streams))
         seen.streams = await asyncio.gather(*asking)
         seen.seconds = time.perf_counter() - begun

@@ -56,7 +56,8 @@ async def ask(recorder: Recorder, user: Any, workflow: str, *, stream: bool) -> 
     from ragsite.accounts.tokens import token_create
 
     key = await sync_to_async(token_create)(user=user)
-    client, headers = AsyncClient(), {"Authorization": f"Token {key}"}
+    client = AsyncClient()
+    headers = {"Authorization": f"Token {key}"}
     for recorder.on in (False, True):
         body = {"message": QUESTION, "workflow": workflow, "stream": stream}
         response = await client.post("/api/chat", body, content_type="application/json", headers=headers)
@@ -81,9 +82,14 @@ def main() -> None:
     recorder = Recorder()
     with tempfile.TemporaryDirectory(prefix="ragsite-trace-") as folder:
         os.environ |= {
-            "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": folder, "RAG_OFFLINE": "1",
-            "DATABASE_URL": "", "REDIS_URL": "", "MILVUS_URI": "", "RAG_WEB_SEARCH": "",
-        }  # fmt: skip
+            "DJANGO_SETTINGS_MODULE": "ragsite.settings",
+            "RAGSITE_DATA_DIR": folder,
+            "RAG_OFFLINE": "1",
+            "DATABASE_URL": "",
+            "REDIS_URL": "",
+            "MILVUS_URI": "",
+            "RAG_WEB_SEARCH": "",
+        }
         import django
         from django.core.management import call_command
 
@@ -110,10 +116,13 @@ def main() -> None:
         return
     folders = [str(Path(file).parent) for file in files]
     rows = [
-        {"room": room, "files": sum(name.startswith(f"{room}{os.sep}") for name in files),
-         "functions": sum(len(names) for name, names in files.items() if name.startswith(f"{room}{os.sep}"))}
+        {
+            "room": room,
+            "files": sum(name.startswith(f"{room}{os.sep}") for name in files),
+            "functions": sum(len(names) for name, names in files.items() if name.startswith(f"{room}{os.sep}")),
+        }
         for room in sorted(OURS)
-    ]  # fmt: skip
+    ]
     visits = len(list(groupby(folders)))
     rows.append({"room": "all", "files": len(files), "functions": sum(map(len, files.values()))})
     notes = [f"{len(set(folders))} folders, {visits - len(set(folders))} returns", answer]

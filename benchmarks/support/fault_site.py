@@ -60,7 +60,8 @@ class OwnRedis:
     def __init__(self, folder: Path) -> None:
         if not shutil.which("redis-server"):
             raise NotToBeHadError("redis-server is not installed")
-        self.port, self._folder = free_port(), folder
+        self.port = free_port()
+        self._folder = folder
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -109,7 +110,8 @@ class OwnPostgres:
     def __init__(self, folder: Path) -> None:
         if not CLUSTER_BIN:
             raise NotToBeHadError("PostgreSQL's server programs are not installed")
-        self.port, self._folder = free_port(), folder / "cluster"
+        self.port = free_port()
+        self._folder = folder / "cluster"
         self.url = f"postgresql://ragsite@127.0.0.1:{self.port}/postgres"
         folder.mkdir(parents=True, exist_ok=True)
         self._as: list[str] = []
@@ -138,8 +140,11 @@ class OwnPostgres:
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
             [*self._as, str(CLUSTER_BIN[0] / program), *arguments],
-            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
-        )  # fmt: skip
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+        )
 
 
 class SmallDisk:
@@ -147,7 +152,8 @@ class SmallDisk:
 
     def __init__(self, folder: Path, *, mib: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self._filler = folder, folder / "filler"
+        self.folder = folder
+        self._filler = folder / "filler"
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m", "tmpfs", str(folder)], capture_output=True)
         if done.returncode:
             raise NotToBeHadError("only root may mount a small disk")
@@ -175,7 +181,8 @@ class ModelServer:
     """
 
     def __init__(self, *options: str) -> None:
-        self.port, self._options = free_port(), options
+        self.port = free_port()
+        self._options = options
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -211,7 +218,10 @@ class Site:
     """`manage.py up` on a folder and a port of its own. root: whose code it runs, such as another version's."""
 
     def __init__(self, data_dir: Path, log: Path, environment: Mapping[str, str], *, root: Path = ROOT) -> None:
-        self.port, self.data_dir, self._log, self._root = free_port(), data_dir, log, root
+        self.port = free_port()
+        self.data_dir = data_dir
+        self._log = log
+        self._root = root
         self.url = f"http://127.0.0.1:{self.port}"
         kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
         self.environment = {
@@ -228,9 +238,13 @@ class Site:
     def start(self) -> None:
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "up"], cwd=self._root, env=self.environment, stdout=log, stderr=log,
+                [sys.executable, "manage.py", "up"],
+                cwd=self._root,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         try:
             wait_for(self.ready, within_s=START_S, what="the site")
         except TimeoutError as error:
@@ -288,9 +302,13 @@ class Site:
     def manage(self, *arguments: str, within_s: float = 300) -> str:
         """What a command or a module prints, run in the site's environment."""
         done = subprocess.run(
-            [sys.executable, *arguments], cwd=ROOT, env=self.environment, capture_output=True, text=True,
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
             timeout=within_s,
-        )  # fmt: skip
+        )
         if done.returncode:
             raise RuntimeError(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr[-2000:]}")
         return done.stdout

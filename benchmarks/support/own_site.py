@@ -29,9 +29,13 @@ def a_database(server: str) -> Iterator[str]:
 def set_up(folder: str, database: str) -> None:
     """Django, on an empty site in this folder; child processes see the same."""
     os.environ |= {
-        "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": folder, "DATABASE_URL": database,
-        "REDIS_URL": "", "MILVUS_URI": "", "RAG_OFFLINE": "1",
-    }  # fmt: skip
+        "DJANGO_SETTINGS_MODULE": "ragsite.settings",
+        "RAGSITE_DATA_DIR": folder,
+        "DATABASE_URL": database,
+        "REDIS_URL": "",
+        "MILVUS_URI": "",
+        "RAG_OFFLINE": "1",
+    }
     import django
     from django.core.management import call_command
 
