@@ -18,7 +18,7 @@ from ragsite.core.text import clean_json, clean_text
 from retrieval.engine import values
 from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.steps.grounding.support import support
-from retrieval.engine.steps.grounding.verify import BASELESS
+from retrieval.engine.steps.grounding.verify import UNSUPPORTED_SCORE
 from retrieval.engine.trace import StepRecord, Trace
 from retrieval.knowledge.services.document_content import MOST_SPANS, page_spans
 
@@ -301,7 +301,7 @@ def _cited_places(source: values.Source, answer: str, grounding: Sequence[Mappin
     if not checked:
         quotes = [claim.text for claim in claims_of(answer) if source.marker in claim.markers]
         found = [support(quote, [source.chunk], question="") for quote in quotes]
-        near = [one for one in found if (one.score or 0.0) >= BASELESS]
+        near = [one for one in found if (one.score or 0.0) >= UNSUPPORTED_SCORE]
         checked = [(place.start, place.end) for one in near for _, place in one.places]
     return sorted(set(checked))[:MOST_SPANS]
 

@@ -11,7 +11,7 @@ from chat.runs.event_log import Event, get_event_log
 from chat.runs.recorded import Recorded
 from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
-from retrieval.engine.steps.answer.continuation import Begun
+from retrieval.engine.steps.answer.continuation import PartialAnswer
 from retrieval.engine.trace import EventSink, StepRecord
 from retrieval.engine.values import Answer, Source
 
@@ -73,7 +73,7 @@ class AnswerEvents(EventSink):
         self.sources = tuple(sources)
         self._sources_sent = bool(shown.sources)
 
-    async def begin(self, begun: Begun) -> None:
+    async def begin(self, begun: PartialAnswer) -> None:
         """Send what is there already: the chunks put together are the answer, whenever a reader joined."""
         await self._send_sources(begun.sources)
         self.text = begun.text

@@ -36,7 +36,7 @@ from ragsite.core import metrics
 from ragsite.core.database import database_call, is_database_away
 from ragsite.core.errors import AppError
 from ragsite.core.log_ids import current_message
-from retrieval.engine.steps.answer.continuation import Begun
+from retrieval.engine.steps.answer.continuation import PartialAnswer
 from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Answer, Question
@@ -70,7 +70,7 @@ class Run:
         *,
         unread: Sequence[UUID] = (),
         again: bool = False,
-        begun: Begun | None = None,
+        begun: PartialAnswer | None = None,
         steps: int = 0,
         joins: Recorded | None = None,
     ) -> None:

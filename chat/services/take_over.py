@@ -28,7 +28,7 @@ from ragsite.core import metrics
 from ragsite.core.database import database_call
 from ragsite.core.errors import AppError
 from retrieval.compose import get_engine
-from retrieval.engine.steps.answer.continuation import Begun
+from retrieval.engine.steps.answer.continuation import PartialAnswer
 from retrieval.engine.values import SearchScope
 from retrieval.engine.workflows.base import require_writer
 
@@ -137,5 +137,5 @@ def _taken(message_id: UUID, shown: Recorded) -> Run:
             raise _NotTakenError from error
         scope, unread = with_attachments(scope, user=user, conversation_id=message.session_id)
     question = question_of(message, user=user, scope=scope)
-    begun = Begun(question=question, text=shown.text, sources=sources) if has_begun else None
+    begun = PartialAnswer(question=question, text=shown.text, sources=sources) if has_begun else None
     return Run(message, question, unread=unread, begun=begun, steps=steps_stored(message), joins=shown)

@@ -21,7 +21,7 @@ from chat.services.ask import ask, check_limits, lock_asking, question_of, reque
 from ragsite.core.errors import ConflictError, InvalidInputError
 from ragsite.core.messages import worded
 from retrieval.compose import get_engine
-from retrieval.engine.steps.answer.continuation import Begun
+from retrieval.engine.steps.answer.continuation import PartialAnswer
 from retrieval.engine.values import SearchScope
 from retrieval.engine.workflows.base import require_writer
 
@@ -103,7 +103,7 @@ def _answer_take_up(*, user: User, message: Message) -> Run:
         raise AnswerInProgressError from error
     message.lease_token = lease.token
     question = question_of(message, user=user, scope=scope)
-    begun = Begun(question=question, text=message.text, sources=sources)
+    begun = PartialAnswer(question=question, text=message.text, sources=sources)
     if not has_begun:
         return Run(message, question, again=True)
     return Run(message, question, again=True, begun=begun, steps=steps_stored(message))

@@ -113,7 +113,7 @@ class Question:
         return self.condensed or self.text
 
     @property
-    def leans_on(self) -> str:
+    def previous_question(self) -> str:
         """The question before, whose words count a little for what is found and quoted without a model; empty where a
         model has said what is meant, or nothing came before."""
         before = [] if self.condensed else self.earlier_questions()

@@ -19,7 +19,7 @@ from retrieval.engine.path_details import AssessDetails
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.reasons import reason_of
 from retrieval.engine.search.space_search import SEARCH_TIMEOUT_S
-from retrieval.engine.steps.answer.continuation import Begun, write_on
+from retrieval.engine.steps.answer.continuation import PartialAnswer, write_rest
 from retrieval.engine.steps.answer.curated import curated_answer
 from retrieval.engine.steps.answer.direct import reply_without_search
 from retrieval.engine.steps.grounding.second_look import second_look
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
 
 
-class Asking(TypedDict, total=False):
+class WorkflowState(TypedDict, total=False):
     """What every graph begins with, and what it comes to."""
 
     question: Question  # `text` is what is answered; a model may add to it what it leaves out
@@ -67,7 +67,7 @@ class Workflow:
         if engine.settings.ollama.offline == "0":
             await require_model(engine, worded("The model server can't be used: {reason}."))
         timeout_s = self.timeout_s(engine.settings)
-        question = bound_by_choice(question)
+        question = apply_clarification_choice(question)
         deps = engine.for_answer(
             trace,
             timeout_s=timeout_s,
@@ -111,7 +111,7 @@ class Workflow:
         return await _looked_at(deps, answer, asked, question=asked.standalone)
 
 
-async def continue_answer(begun: Begun, *, engine: Deps, trace: Trace) -> Answer:
+async def continue_answer(begun: PartialAnswer, *, engine: Deps, trace: Trace) -> Answer:
     """Go on with an answer that was cut or broke off: writing and checking alone, from the same passages.
 
     The whole answer; its text begins with what was there. Never raises a ModelError.
@@ -119,7 +119,7 @@ async def continue_answer(begun: Begun, *, engine: Deps, trace: Trace) -> Answer
     timeout_s = engine.settings.corrective.timeout_s
     language = language_of(begun.question)
     deps = engine.for_answer(trace, timeout_s=timeout_s, language=language)
-    answer = await verify(deps, await write_on(deps, begun), question=begun.question.text)
+    answer = await verify(deps, await write_rest(deps, begun), question=begun.question.text)
     answer = await _looked_at(deps, answer, begun.question, question=begun.question.text)
     await close_path(trace, answer)
     return answer
@@ -148,7 +148,7 @@ async def require_model(deps: Deps, message: str) -> None:
         raise UnavailableError(worded(message, reason=error.reason)) from error
 
 
-def bound_by_choice(question: Question) -> Question:
+def apply_clarification_choice(question: Question) -> Question:
     """Where the message chooses an option of the question asked back: the original question in its own words alone,
     with the option's document as a strict filter. Any other message is one of the conversation."""
     opened = question.open_clarification

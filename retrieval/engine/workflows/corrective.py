@@ -43,7 +43,7 @@ from langgraph.runtime import Runtime
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelError
 from retrieval.engine.reasons import Reason
-from retrieval.engine.steps.answer.appending import behind, with_more
+from retrieval.engine.steps.answer.appending import append_text, behind
 from retrieval.engine.steps.answer.clarify import ask_back
 from retrieval.engine.steps.answer.direct import respond_directly
 from retrieval.engine.steps.answer.generate import select_passages
@@ -62,10 +62,10 @@ from retrieval.engine.steps.judge.rerank import rerank
 from retrieval.engine.steps.judge.scores import judging_is_on
 from retrieval.engine.steps.judge.verdict import judge as judge_passages
 from retrieval.engine.steps.query.expansion import (
-    BetterWords,
-    look_for_better_words,
+    QueryExpansion,
+    expand_query,
 )
-from retrieval.engine.steps.query.queries import own_words
+from retrieval.engine.steps.query.queries import initial_queries
 from retrieval.engine.steps.retrieve.refine import Stage, search_again, stages
 from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.text.phrases import phrase
@@ -77,8 +77,8 @@ from retrieval.engine.values import (
     SearchFilters,
 )
 from retrieval.engine.workflows.base import (
-    Asking,
     Workflow,
+    WorkflowState,
     has_documents,
     may_ask_back,
     search_for,
@@ -88,10 +88,10 @@ from retrieval.engine.workflows.documents import answer_from_documents
 SECOND_LOOK = 5  # passages that the judge is shown once it has refused others
 
 
-class State(Asking, total=False):
+class State(WorkflowState, total=False):
     filters: SearchFilters  # the request's, and those that a model reads from the question
     queries: tuple[Query, ...]
-    words: BetterWords  # once they have been looked for
+    words: QueryExpansion  # once they have been looked for
     hits: tuple[ScoredChunk, ...]  # what was found so far, merged, each said once; the last search's first
     ranked: tuple[ScoredChunk, ...]  # these, in the order of the reranker where there is one
     passages: tuple[ScoredChunk, ...]  # what models are given of it
@@ -116,7 +116,7 @@ async def search(state: State, runtime: Runtime[Deps]) -> State:
     if question.options.rewrite or question.options.hyde:
         found = await improve(state, runtime)
     else:
-        queries = own_words(question)
+        queries = initial_queries(question)
         result = await search_for(deps, question, queries, question.filters, purpose="own_words")
         found = {
             "queries": queries,
@@ -191,7 +191,7 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     verdict: Literal["CLARIFY", "NO_ANSWER"] = "CLARIFY" if answer.decision == "CLARIFY" else "NO_ANSWER"
     update: State = {"assessment": Assessment(verdict=verdict, candidates=state["passages"], reason=answer.reason)}
     if unsupported:
-        more = await with_more(deps, answer, f"\n\n{phrase('looked_again', deps.language)}\n\n")
+        more = await append_text(deps, answer, f"\n\n{phrase('looked_again', deps.language)}\n\n")
         update["read"] = more.text
     if verdict == "CLARIFY":  # there may be more readings than these
         update["passages"] = tuple(await select_passages(deps, question, state["ranked"]))
@@ -247,7 +247,7 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
     """All words in one search; the same passages where no better ones came."""
     deps = runtime.context
     question = state["question"]
-    words = state.get("words") or await look_for_better_words(deps, question, question.filters, found=_found(state))
+    words = state.get("words") or await expand_query(deps, question, question.filters, found=_found(state))
     route = words.route
     if route.task:
         answer = await answer_from_documents(deps, words.question, route.task)

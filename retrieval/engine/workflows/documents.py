@@ -23,7 +23,7 @@ from retrieval.engine.path_details import (
     RouteDetails,
 )
 from retrieval.engine.reasons import Reason
-from retrieval.engine.steps.answer.appending import with_more
+from retrieval.engine.steps.answer.appending import append_text
 from retrieval.engine.steps.answer.generate import written_answer
 from retrieval.engine.steps.answer.streaming import (
     AnswerWriter,
@@ -127,7 +127,7 @@ async def _compare(deps: Deps, older: WholeDocument, newer: WholeDocument, quest
             new=titles([newer], deps.language),
             same=found.same,
         )
-        return await with_more(deps, Answer(decision="ANSWER", text=""), "\n\n" + text)
+        return await append_text(deps, Answer(decision="ANSWER", text=""), "\n\n" + text)
     if not found.of_versions:
         return await _write(deps, [older, newer], "document_changes", question)
     author = await author_for(deps, "document_changes", question)
@@ -143,7 +143,7 @@ async def _compare(deps: Deps, older: WholeDocument, newer: WholeDocument, quest
     )
     if answer.model and not answer.partial:
         checked = await verify(deps, answer, question=question)
-        answer = await with_more(deps, replace(checked, decision="ANSWER"), "\n\n" + quotes.text)
+        answer = await append_text(deps, replace(checked, decision="ANSWER"), "\n\n" + quotes.text)
     return await _say_in_part(deps, answer, [older, newer], None)
 
 
@@ -180,7 +180,7 @@ async def _say_in_part(deps: Deps, answer: Answer, documents: Sequence[WholeDocu
     total = sum(document.total for document in documents)
     if read >= total or answer.partial:
         return answer
-    return await with_more(
+    return await append_text(
         deps,
         answer,
         "\n\n" + phrase("in_part", deps.language, read=read, total=total),
@@ -250,9 +250,9 @@ async def _quoted(deps: Deps, quoted: Quoted, *, model: str = "") -> Answer:
     )
     await deps.trace.choose_sources(quoted.sources)
     answer = Answer(decision="ANSWER", text="", sources=quoted.sources, model=model)
-    return await with_more(deps, answer, quoted.text)
+    return await append_text(deps, answer, quoted.text)
 
 
 async def say_why_not(deps: Deps, text: str, reason: str) -> Answer:
     """There is nothing to answer from. reason: a code."""
-    return await with_more(deps, Answer(decision="NO_ANSWER", text="", reason=Reason(reason)), text)
+    return await append_text(deps, Answer(decision="NO_ANSWER", text="", reason=Reason(reason)), text)

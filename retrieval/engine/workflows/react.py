@@ -47,7 +47,7 @@ from retrieval.engine.steps.context.dedupe import dedupe
 from retrieval.engine.steps.judge.assessment import Assessment
 from retrieval.engine.steps.judge.rerank import rerank
 from retrieval.engine.steps.judge.sufficiency import evaluate
-from retrieval.engine.steps.query.queries import own_words
+from retrieval.engine.steps.query.queries import initial_queries
 from retrieval.engine.steps.query.rewrite import (
     rewrite_to_concepts,
     rewriting_is_on,
@@ -59,7 +59,7 @@ from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note
 from retrieval.engine.values import Query, Question, ScoredChunk
-from retrieval.engine.workflows.base import Asking, Workflow, has_documents
+from retrieval.engine.workflows.base import Workflow, WorkflowState, has_documents
 
 SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
 TOP_K = 5  # candidates of a search, unless more are to be reranked
@@ -67,7 +67,7 @@ MAX_REWRITES = 2  # of the query, the one before the first search included
 TIMEOUT_S = 180.0  # a whole answer
 
 
-class State(Asking, total=False):
+class State(WorkflowState, total=False):
     should_rewrite: bool
     queries: tuple[Query, ...]  # what is searched for next; empty when no other words are left
     tried: tuple[str, ...]
@@ -111,7 +111,7 @@ async def router(state: State, runtime: Runtime[Deps]) -> State:
     if not has_documents(question):
         return {"should_rewrite": False}
     return {
-        "queries": own_words(question),
+        "queries": initial_queries(question),
         "should_rewrite": await is_to_be_rewritten(runtime.context, question),
     }
 

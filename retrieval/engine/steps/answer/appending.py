@@ -19,7 +19,7 @@ def behind(text: str, answer: Answer) -> Answer:
     return replace(answer, text=text + answer.text, grounding=moved)
 
 
-async def with_more(deps: Deps, answer: Answer, text: str) -> Answer:
+async def append_text(deps: Deps, answer: Answer, text: str) -> Answer:
     """The answer with more said behind it, whose markers are of its sources."""
     text = in_script(text if answer.text else text.lstrip(), deps.language)
     if text:
@@ -34,7 +34,7 @@ async def with_passages(deps: Deps, answer: Answer, lead: str, shown: Shown) -> 
     lead = lead if answer.text else lead.lstrip()
     moved = _moved(shown.grounding, len(answer.text) + len(lead))
     cited = brackets_of(answer.sources).cited(answer.text) | shown.markers
-    longer = await with_more(deps, answer, lead + shown.text)
+    longer = await append_text(deps, answer, lead + shown.text)
     return replace(
         longer,
         sources=marked_cited(answer.sources, cited),

@@ -8,7 +8,7 @@ from ragsite.core.messages import joined
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import ClarifyDetails
 from retrieval.engine.reasons import Reason
-from retrieval.engine.steps.answer.appending import with_more
+from retrieval.engine.steps.answer.appending import append_text
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.phrases import Language, in_script, phrase
 from retrieval.engine.trace import note
@@ -28,7 +28,7 @@ async def ask_back(deps: Deps, readings: Sequence[ScoredChunk], *, asks: str = "
     )
     reason = Reason("several_things", {"options": joined(", ", clarification.options)})
     answer = Answer(decision="CLARIFY", text="", clarification=clarification, reason=reason)
-    return await with_more(deps, answer, clarification.question)
+    return await append_text(deps, answer, clarification.question)
 
 
 def from_documents(readings: Sequence[ScoredChunk], language: Language, *, asks: str = "") -> Clarification:

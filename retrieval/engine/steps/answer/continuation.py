@@ -9,7 +9,7 @@ from retrieval.engine.deps import Deps
 from retrieval.engine.ports import Prompt
 from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.answer.generate import written_answer
-from retrieval.engine.steps.answer.joint import Joint
+from retrieval.engine.steps.answer.joint import OverlapStripper
 from retrieval.engine.steps.answer.streaming import (
     AnswerWriter,
     author_of,
@@ -33,7 +33,7 @@ _STOPS = tuple(".!?。！？…")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class PartialAnswer:
     """An answer that is not complete. text: what its reader has. sources: what it was written from, uncut."""
 
     question: Question
@@ -42,7 +42,7 @@ class Begun:
 
 
 @step("generate")
-async def write_on(deps: Deps, begun: Begun) -> Answer:
+async def write_rest(deps: Deps, begun: PartialAnswer) -> Answer:
     """The whole answer: the beginning, and what the model adds. Without a model the beginning, `partial`."""
     author = await author_of(deps, lambda: _prompt(deps, begun, ""))
     writer = ContinuedWriter(deps, begun)
@@ -60,7 +60,7 @@ async def write_on(deps: Deps, begun: Begun) -> Answer:
     return written_answer(writer.text, begun.sources, replace(ended, failure=failure))
 
 
-def _passages(deps: Deps, begun: Begun, *, tokens: int) -> str:
+def _passages(deps: Deps, begun: PartialAnswer, *, tokens: int) -> str:
     """As many as the beginning leaves room for in the window."""
     candidates = [ScoredChunk(chunk=source.chunk, scores=source.scores) for source in begun.sources]
     selection = fit(candidates, tokens=tokens) if tokens else []
@@ -69,7 +69,7 @@ def _passages(deps: Deps, begun: Begun, *, tokens: int) -> str:
     return "\n\n".join(quote_source(source.marker, source.chunk) for source in sources)
 
 
-def _prompt(deps: Deps, begun: Begun, passages: str) -> Prompt:
+def _prompt(deps: Deps, begun: PartialAnswer, passages: str) -> Prompt:
     return deps.prompt(
         "continue",
         history=quote_history(begun.question.history),
@@ -82,10 +82,10 @@ def _prompt(deps: Deps, begun: Begun, passages: str) -> Prompt:
 class ContinuedWriter(AnswerWriter):
     """Writes behind the beginning. `text` is the whole answer."""
 
-    def __init__(self, deps: Deps, begun: Begun) -> None:
+    def __init__(self, deps: Deps, begun: PartialAnswer) -> None:
         super().__init__(deps, sources=begun.sources, question=begun.question.text)
         self.text = begun.text
-        self._joint = Joint(begun.text)
+        self._joint = OverlapStripper(begun.text)
         self._cited.begin(begun.text, sentence=open_sentence(begun.text))
 
     async def write(self, piece: str) -> None:

@@ -10,7 +10,7 @@ from ragsite.core.messages import worded
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import GenerateDetails, RouteDetails
 from retrieval.engine.reasons import Reason, reason_of
-from retrieval.engine.steps.answer.appending import with_more
+from retrieval.engine.steps.answer.appending import append_text
 from retrieval.engine.steps.answer.sources import as_sources, marked_cited
 from retrieval.engine.steps.grounding.claims import claims_of
 from retrieval.engine.steps.grounding.verify import check_by_words
@@ -43,10 +43,10 @@ async def curated_answer(deps: Deps, question: Question) -> Answer | None:
         async with deps.trace.step("route"):
             degrade(reason_of(error, late="checked_answers_late"))
         return None
-    return await _give(deps, question, found) if found else None
+    return await _stream_curated(deps, question, found) if found else None
 
 
-async def _give(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
+async def _stream_curated(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
     checked = found.checked
     cited = cited_markers(found.text)
     async with deps.trace.step("route"):
@@ -74,7 +74,7 @@ async def _give(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
             curated=checked,
             reason=reason,
         )
-        answer = await with_more(deps, answer, found.text)
+        answer = await append_text(deps, answer, found.text)
     return replace(answer, grounding=await asyncio.to_thread(_evidence, answer, question.text))
 
 

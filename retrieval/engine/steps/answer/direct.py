@@ -20,7 +20,7 @@ from retrieval.engine.errors import (
 from retrieval.engine.ports import Prompt, SearchRequest
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.reasons import Reason, reason_of
-from retrieval.engine.steps.answer.appending import with_more, with_passages
+from retrieval.engine.steps.answer.appending import append_text, with_passages
 from retrieval.engine.steps.answer.generate import note_shown, written_answer
 from retrieval.engine.steps.answer.quote import (
     NEAREST,
@@ -139,7 +139,7 @@ async def _with_nearest(deps: Deps, question: Question, sources: tuple[Source, .
         below = Shown(f"{shown.text}\n\n{text}", shown.grounding)
         answer = await with_passages(deps, answer, phrase("no_model", deps.language) + "\n\n", below)
     else:
-        answer = await with_more(deps, answer, f"{text}\n\n{phrase('near_in_meaning', deps.language)}")
+        answer = await append_text(deps, answer, f"{text}\n\n{phrase('near_in_meaning', deps.language)}")
     note_shown(
         [source.marker for source in answer.sources if source.cited],
         of=len(sources),

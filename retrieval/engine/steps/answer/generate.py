@@ -23,7 +23,7 @@ from retrieval.engine.steps.answer.sources import marked_cited
 from retrieval.engine.steps.answer.streaming import (
     AnswerWriter,
     Author,
-    Ended,
+    StreamOutcome,
     author_of,
     write_by_model,
 )
@@ -109,7 +109,7 @@ async def generate(
 def written_answer(
     text: str,
     sources: Sequence[Source],
-    ended: Ended,
+    ended: StreamOutcome,
     *,
     reason: Reason | None = None,
 ) -> Answer:

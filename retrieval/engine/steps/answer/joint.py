@@ -19,7 +19,7 @@ _FIRST_WORD = re.compile(r"[^\W\d_]{2,60}")
 _NEW_LINE = re.compile(r"(?:[-*+]|\d{1,3}[.)])[ \t]|#{1,6} |\|")
 
 
-class Joint:
+class OverlapStripper:
     """Takes pieces of the rest and gives back what belongs behind the beginning."""
 
     def __init__(self, begun: str) -> None:

@@ -100,10 +100,10 @@ def best_statements(question: str, chunks: Sequence[StoredChunk]) -> list[str]:
     return [passage.pieces[_best(passage, weights, chars=SHOWN_CHARS)].words for passage in passages if passage.pieces]
 
 
-def _weights(question: str, leans_on: str, passages: Sequence[Passage]) -> dict[str, float]:
+def _weights(question: str, previous_question: str, passages: Sequence[Passage]) -> dict[str, float]:
     """What each term of the question weighs: more where few statements hold it."""
     pool = [frozenset(analyze(passage.said(at))) for passage in passages for at in range(len(passage.pieces))]
-    earlier = {term: EARLIER_WEIGHT * weight for term, weight in term_weights(leans_on, pool).items()}
+    earlier = {term: EARLIER_WEIGHT * weight for term, weight in term_weights(previous_question, pool).items()}
     return {**earlier, **term_weights(question, pool)}
 
 
@@ -161,7 +161,7 @@ def _shown(
 ) -> Shown:
     weights = _weights(
         question.standalone,
-        question.leans_on,
+        question.previous_question,
         [Passage(source.chunk.text) for source in among],
     )
     text = ""

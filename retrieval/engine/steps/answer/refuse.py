@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from retrieval.engine.deps import Deps
 from retrieval.engine.reasons import Reason
-from retrieval.engine.steps.answer.appending import with_more, with_passages
+from retrieval.engine.steps.answer.appending import append_text, with_passages
 from retrieval.engine.steps.answer.quote import (
     NEAREST,
     NEAREST_CHARS,
@@ -45,7 +45,7 @@ async def refuse(
     web = phrase(deps.progress.web, deps.language) if deps.progress.web else ""
     lead = "\n\n".join(filter(None, (_why(deps, question, why), web)))
     if not sources:
-        return await with_more(deps, refusal, lead)
+        return await append_text(deps, refusal, lead)
     await deps.trace.choose_sources(sources)
     shown = await show_passages(deps, question, sources, among=sources, chars=NEAREST_CHARS)
     return await with_passages(deps, refusal, f"{lead}\n\n{phrase('closest', deps.language)}\n\n", shown)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.steps.answer.appending import behind, with_more
+from retrieval.engine.steps.answer.appending import append_text, behind
 from retrieval.engine.steps.answer.generate import answer_prompt, select_passages
 from retrieval.engine.steps.answer.streaming import author_of
 from retrieval.engine.steps.answer.write import write_from
@@ -42,6 +42,6 @@ async def with_another(deps: Deps, read: Answer, another: Answer) -> Answer:
     """The answer that has been read, and behind it another one of `write_from_more`, which is sent now."""
     await deps.trace.choose_sources(another.sources)
     lead = f"\n\n{phrase('looked_again', deps.language)}\n\n"
-    both = await with_more(deps, replace(read, sources=another.sources), lead + another.text)
+    both = await append_text(deps, replace(read, sources=another.sources), lead + another.text)
     moved = behind(both.text[: len(both.text) - len(another.text)], another).grounding
     return replace(both, grounding=(*read.grounding, *moved), reason=another.reason)

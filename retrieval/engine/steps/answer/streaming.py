@@ -20,7 +20,9 @@ from retrieval.engine.text.phrases import ScriptKeeper
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.values import Source
 
-HEARD_OUT = 40  # pieces behind a verdict: a reply that ends by itself leaves its connection open for the next
+MAX_PIECES_AFTER_VERDICT = (
+    40  # pieces behind a verdict: a reply that ends by itself leaves its connection open for the next
+)
 
 
 class AnswerWriter:
@@ -113,7 +115,7 @@ async def author_of(deps: Deps, frame: Callable[[], Prompt]) -> Author:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class StreamOutcome:
     """How a model's writing ended. failure: why it failed or broke off, None where it is whole. cut: it reached its
     length limit. model: its name; "" where none wrote."""
 
@@ -127,13 +129,13 @@ async def write_by_model(
     author: Author,
     prompt: Callable[[], Prompt],
     writer: AnswerWriter,
-) -> Ended:
+) -> StreamOutcome:
     """Write the model's answer. Never raises a ModelError.
 
     Cancelling closes the model's connection. At the deadline the answer ends where it is.
     """
     if author.model is None:
-        return Ended(author.failure)
+        return StreamOutcome(author.failure)
     failure: Reason | None = None
     cut = False
     behind_verdict = 0
@@ -146,7 +148,7 @@ async def write_by_model(
             async for piece in pieces:
                 await (writer.withdraw() if piece is None else writer.write(piece))
                 behind_verdict += writer.verdict is not None
-                if behind_verdict > HEARD_OUT:
+                if behind_verdict > MAX_PIECES_AFTER_VERDICT:
                     break
     except ModelError as error:
         failure = reason_of(error)
@@ -156,4 +158,4 @@ async def write_by_model(
     await writer.finish(whole=not failure)
     if not writer.text and not writer.verdict:
         failure = failure or Reason("empty_answer")
-    return Ended(failure, cut, author.model.name)
+    return StreamOutcome(failure, cut, author.model.name)

@@ -22,7 +22,7 @@ from retrieval.engine.trace import note, skip
 from retrieval.engine.values import Answer, GroundedSentence, SentenceEvidence
 
 NOTHING_SUPPORTED = Reason("nothing_supported")
-BASELESS = 0.3  # score below which a sentence is not only weak: another number, or nearly no words in common
+UNSUPPORTED_SCORE = 0.3  # score below which a sentence is not only weak: another number, or nearly no words in common
 MAX_CLAIMS = 40  # of one answer that are checked
 
 
@@ -99,7 +99,7 @@ def check_by_words(
 def _is_baseless(answer: Answer) -> bool:
     if not any(source.cited for source in answer.sources):
         return True
-    return all((sentence.score or 0.0) < BASELESS for sentence in answer.grounding)
+    return all((sentence.score or 0.0) < UNSUPPORTED_SCORE for sentence in answer.grounding)
 
 
 def _not_to_be_checked(answer: Answer, *, enabled: bool) -> str:

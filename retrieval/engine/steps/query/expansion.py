@@ -16,7 +16,7 @@ from retrieval.engine.values import Query, Question, SearchFilters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BetterWords:
+class QueryExpansion:
     """question: condensed where it needs a conversation. queries: all words, the user's own first."""
 
     question: Question
@@ -24,13 +24,13 @@ class BetterWords:
     route: Route
 
 
-async def look_for_better_words(
+async def expand_query(
     deps: Deps,
     question: Question,
     filters: SearchFilters,
     *,
     found: Sequence[str] = (),
-) -> BetterWords:
+) -> QueryExpansion:
     """condense (in a conversation), rewrite, hyde and route, side by side as one round. found: see `read_question`."""
     condensed, variants, imagined, route = await asyncio.gather(
         condense(deps, question),
@@ -44,4 +44,4 @@ async def look_for_better_words(
         *variants,
         *imagined,
     )
-    return BetterWords(question=condensed, queries=distinct_queries(queries), route=route)
+    return QueryExpansion(question=condensed, queries=distinct_queries(queries), route=route)

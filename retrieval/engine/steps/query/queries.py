@@ -26,13 +26,13 @@ class ClearQuery(BaseModel):
     query: QueryText
 
 
-def own_words(question: Question) -> tuple[Query, ...]:
+def initial_queries(question: Question) -> tuple[Query, ...]:
     """What is searched for before a model has made anything of the question: its words, and in a conversation also
     together with those of the question before. Reciprocal rank puts first what both find."""
     asked = Query(question.standalone)
-    if not question.leans_on:
+    if not question.previous_question:
         return (asked,)
-    before = " ".join(question.leans_on.split())
+    before = " ".join(question.previous_question.split())
     together = Query(f"{before} {question.text.strip()}", kind="condensed")
     return (asked, together)
 

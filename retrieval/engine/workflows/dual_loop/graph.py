@@ -29,7 +29,7 @@ from retrieval.engine.steps.judge.assessment import Assessment
 from retrieval.engine.steps.judge.rerank import rerank
 from retrieval.engine.steps.judge.scores import judging_is_on
 from retrieval.engine.steps.judge.verdict import judge
-from retrieval.engine.steps.query.queries import distinct_queries, own_words
+from retrieval.engine.steps.query.queries import distinct_queries, initial_queries
 from retrieval.engine.steps.query.rewrite import rewrite_to_concepts
 from retrieval.engine.steps.retrieve.search import breadth, search_documents
 from retrieval.engine.steps.retrieve.web import may_search_web, web_search
@@ -43,8 +43,8 @@ from retrieval.engine.values import (
     ScoredChunk,
 )
 from retrieval.engine.workflows.base import (
-    Asking,
     Workflow,
+    WorkflowState,
     has_documents,
     may_ask_back,
 )
@@ -64,7 +64,7 @@ MAX_CORRECTIONS = 2  # times that a rejected answer is searched and written anew
 TIMEOUT_S = 240.0  # a whole answer
 
 
-class State(Asking, total=False):
+class State(WorkflowState, total=False):
     memories: tuple[RememberedFact, ...]
     available: tuple[StrategyName, ...]
     strategy: Strategy  # that was chosen first
@@ -126,7 +126,7 @@ async def rewrite_query(state: State, runtime: Runtime[Deps]) -> State:
     if not state["drafts"]:
         async with deps.trace.step("rewrite") as entry:
             variants = () if question.options.rewrite is False else state["strategy"].queries
-            queries = distinct_queries((*own_words(question), *variants))
+            queries = distinct_queries((*initial_queries(question), *variants))
             entry.note(
                 "queries_made",
                 RewriteDetails(queries=tuple(query.text for query in queries)),
@@ -321,7 +321,7 @@ async def consolidate_memory(state: State, runtime: Runtime[Deps]) -> State:
     return {}
 
 
-async def clarify(state: State, runtime: Runtime[Deps]) -> Asking:
+async def clarify(state: State, runtime: Runtime[Deps]) -> WorkflowState:
     assessment = state["assessment"]
     return {"answer": await ask_back(runtime.context, assessment.named, asks=assessment.asks)}
 

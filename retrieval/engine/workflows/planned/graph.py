@@ -33,7 +33,7 @@ from retrieval.engine.steps.memory import (
 from retrieval.engine.steps.query.condense import condense
 from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.values import Answer, Question
-from retrieval.engine.workflows.base import Asking, Workflow, has_documents
+from retrieval.engine.workflows.base import Workflow, WorkflowState, has_documents
 from retrieval.engine.workflows.planned.plan import (
     Plan,
     Task,
@@ -57,7 +57,7 @@ GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
 
 
-class State(Asking, total=False):
+class State(WorkflowState, total=False):
     plan: Plan  # the first one, or the last mending of it
     goals: tuple[str, ...]  # what the first plan searched for
     findings: Findings  # short-term memory: what each task of this answer came to

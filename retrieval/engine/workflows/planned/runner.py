@@ -22,7 +22,7 @@ from retrieval.engine.steps.judge.criteria import score_by_criteria
 from retrieval.engine.steps.judge.rerank import rerank
 from retrieval.engine.steps.query.decompose import decompose as decompose_question
 from retrieval.engine.steps.query.hyde import hyde as imagine_passage
-from retrieval.engine.steps.query.queries import QUERY_CHARS, ClearQuery, own_words
+from retrieval.engine.steps.query.queries import QUERY_CHARS, ClearQuery, initial_queries
 from retrieval.engine.steps.query.rewrite import rewrite as rewrite_question
 from retrieval.engine.steps.query.step_back import step_back as step_back_from
 from retrieval.engine.steps.retrieve.search import breadth, search_documents
@@ -179,12 +179,12 @@ async def search(deps: Deps, question: Question, task: Task, before: Findings) -
     if reworded and not task.input:
         queries = reworded
     elif text == question.standalone:
-        queries = (*own_words(question), *reworded)
+        queries = (*initial_queries(question), *reworded)
     else:
         queries = (Query(text), *reworded)
     stages = LEGS.get(task.type, ("dense", "bm25"))
     if stages == ("bm25",):
-        queries = tuple(query for query in queries if not query.vector_only) or own_words(question)
+        queries = tuple(query for query in queries if not query.vector_only) or initial_queries(question)
     top_k = breadth(question, deps.settings)
     if task.type == "wide_search":
         top_k *= WIDER

@@ -22,12 +22,12 @@ from retrieval.engine.steps.judge.grades import DocumentGrade, Graded, grade_key
 from retrieval.engine.steps.judge.grades import grade as grade_documents
 from retrieval.engine.steps.judge.rerank import rerank, reranking_is_on
 from retrieval.engine.steps.query.condense import condense as condense_question
-from retrieval.engine.steps.query.queries import own_words
+from retrieval.engine.steps.query.queries import initial_queries
 from retrieval.engine.steps.retrieve.search import breadth, search_documents
 from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.steps.retrieve.web import web_search as search_web
 from retrieval.engine.values import Query, ScoredChunk
-from retrieval.engine.workflows.base import Asking, Workflow, has_documents
+from retrieval.engine.workflows.base import Workflow, WorkflowState, has_documents
 from retrieval.engine.workflows.self_corrective.limits import (
     TOP_K,
     Limits,
@@ -40,7 +40,7 @@ LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
 Verdict = Literal["generate", "rewrite", "web_search", "no_answer"]
 
 
-class State(Asking, total=False):
+class State(WorkflowState, total=False):
     tried: tuple[str, ...]  # the queries so far: the question, then its rewrites
     words_are_left: bool  # unless a rewrite found none
     candidates: tuple[ScoredChunk, ...]  # the documents of the last search: neighbours joined, each said once
@@ -71,7 +71,7 @@ async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
     question = state["question"]
     rewrites = len(state["tried"]) - 1
     limits = limits_of(deps, question)
-    queries = (Query(state["tried"][-1], kind="rewrite"),) if rewrites else own_words(question)
+    queries = (Query(state["tried"][-1], kind="rewrite"),) if rewrites else initial_queries(question)
     reranks = reranking_is_on(deps, question)
     request = SearchRequest(
         queries=queries,

@@ -6,7 +6,7 @@ import pytest
 
 from retrieval.engine.steps.answer.clarify import from_documents
 from retrieval.engine.values import Clarification, OpenClarification
-from retrieval.engine.workflows.base import bound_by_choice
+from retrieval.engine.workflows.base import apply_clarification_choice
 from tests.retrieval.engine.steps.fakes import ask, scored
 
 OLD = scored(1, "Eight books.", title="Loan Rules (2022)", policy_year=2022, department="Library")
@@ -35,6 +35,6 @@ ASKED = Clarification(question="Which year?", options=("2025", "2022"), document
 @pytest.mark.parametrize(("reply", "documents"), [("2022", ("d1",)), (" 2025 ", ("d2",)), ("both", ()), ("2023", ())])
 def test_an_option_that_is_chosen_binds_and_no_other_reply_does(reply: str, documents: tuple[str, ...]) -> None:
     question = ask(reply, open_clarification=OpenClarification(question="How many books?", clarification=ASKED))
-    bound = bound_by_choice(question)
+    bound = apply_clarification_choice(question)
     assert bound.filters.documents == documents
     assert bound.standalone == ("How many books?" if documents else reply)

@@ -9,8 +9,8 @@ from django.conf import settings
 
 from ragsite.core.errors import UnavailableError
 from retrieval.engine.providers.chat import TEMPLATE_TOKENS
-from retrieval.engine.steps.answer.continuation import Begun
-from retrieval.engine.steps.answer.joint import Joint
+from retrieval.engine.steps.answer.continuation import PartialAnswer
+from retrieval.engine.steps.answer.joint import OverlapStripper
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Answer, Source
@@ -27,7 +27,7 @@ BEGINNING = "A resit costs EUR 55 [1]. The resit fee is paid"
 async def continued(text: str = BEGINNING, sources: tuple[Source, ...] = SOURCES) -> tuple[Answer, Events, Trace]:
     events = Events()
     trace = Trace(events)
-    begun = Begun(question=ask(QUESTION), text=text, sources=sources)
+    begun = PartialAnswer(question=ask(QUESTION), text=text, sources=sources)
     answer = await continue_answer(begun, engine=make_tools(settings.RAG), trace=trace)
     return answer, events, trace
 
@@ -69,7 +69,7 @@ async def test_many_long_passages_are_cut_to_the_window(online: Any, rag_setting
 )  # fmt: skip
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_what_was_said_is_not_said_again(end: str, rest: str, joined: str, size: int) -> None:
-    joint = Joint(end)
+    joint = OverlapStripper(end)
     pieces = [joint.feed(rest[at : at + size]) for at in range(0, len(rest), size)]
     assert "".join([*pieces, joint.finish()]) == joined
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from retrieval.engine.steps.grounding.support import support
-from retrieval.engine.steps.grounding.verify import BASELESS
+from retrieval.engine.steps.grounding.verify import UNSUPPORTED_SCORE
 from retrieval.engine.text.languages import detect_language
 from tests.retrieval.engine.steps.fakes import chunk
 
@@ -32,7 +32,7 @@ def test_what_two_passages_say_together_is_supported() -> None:
 def test_simplified_and_traditional_are_compared_as_one() -> None:
     text = "校长奖学金每学年5000欧元，每年九月申请。"
     assert score("校長獎學金每學年五千歐元。", text, "獎學金多少？") >= 0.8
-    assert score("校長獎學金每學年8000歐元。", text, "獎學金多少？") < BASELESS
+    assert score("校長獎學金每學年8000歐元。", text, "獎學金多少？") < UNSUPPORTED_SCORE
 
 
 @pytest.mark.parametrize("statement", ["Yes.", "So it is.", "Of course!"])
@@ -60,7 +60,7 @@ def test_a_wrong_number_is_baseless_but_beside_a_right_one_or_the_questions_own_
     found = support(statement, [chunk(1, passage)], question="What holds in 2025?")
     assert found.score is not None
     assert found.score < 0.45
-    assert (found.score < BASELESS) is baseless
+    assert (found.score < UNSUPPORTED_SCORE) is baseless
 
 
 def test_a_sentence_that_shows_no_language_is_supported_by_its_own_words() -> None:
@@ -81,7 +81,7 @@ def test_a_sentence_that_shows_no_language_is_supported_by_its_own_words() -> No
 )
 def test_a_small_number_that_the_passage_may_have_in_words_is_weak_not_baseless(statement: str, passage: str) -> None:
     found = score(statement, passage, "?")
-    assert BASELESS <= found < 0.45
-    assert score(statement, passage + " Nr. 17.", "?") >= BASELESS
+    assert UNSUPPORTED_SCORE <= found < 0.45
+    assert score(statement, passage + " Nr. 17.", "?") >= UNSUPPORTED_SCORE
     large = statement.replace("3", "31").replace("5", "51").replace("4", "41").replace("2", "21")
-    assert score(large, passage, "?") < BASELESS
+    assert score(large, passage, "?") < UNSUPPORTED_SCORE

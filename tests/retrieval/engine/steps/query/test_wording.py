@@ -9,7 +9,7 @@ from retrieval.engine.deps import Deps
 from retrieval.engine.steps.query.condense import condense
 from retrieval.engine.steps.query.decompose import decompose
 from retrieval.engine.steps.query.hyde import hyde
-from retrieval.engine.steps.query.queries import own_words
+from retrieval.engine.steps.query.queries import initial_queries
 from retrieval.engine.steps.query.rewrite import rewrite, rewrite_to_concepts
 from retrieval.engine.steps.query.step_back import step_back
 from retrieval.engine.values import HistoryMessage, Query
@@ -27,8 +27,11 @@ def deps() -> Deps:
 async def test_without_a_model_a_follow_up_is_searched_for_with_the_question_before(offline, deps: Deps) -> None:
     question = await condense(deps, ask("And in 2022?", history=TALK))
     assert question.standalone == "And in 2022?"
-    assert [query.text for query in own_words(question)] == ["And in 2022?", "How much is the deposit? And in 2022?"]
-    assert own_words(ask(QUESTION)) == (Query(QUESTION),)
+    assert [query.text for query in initial_queries(question)] == [
+        "And in 2022?",
+        "How much is the deposit? And in 2022?",
+    ]
+    assert initial_queries(ask(QUESTION)) == (Query(QUESTION),)
 
 
 async def test_variants_are_cleaned_and_never_the_question_itself(online, deps: Deps) -> None:
