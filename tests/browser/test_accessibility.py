@@ -35,7 +35,7 @@ def fee(days: int) -> float: return min(10.0, 0.5 * days)  # capped
 ```
 """
 PAGES = (
-    "/", "/documents/", "/documents/search/", "/memory/", "/self-corrective-rag",
+    "/", "/documents/", "/documents/search/", "/memory/", "/notifications/", "/self-corrective-rag",
     "/settings/models/",
     "/accounts/", "/accounts/email/", "/accounts/password/change/", "/accounts/2fa/", "/accounts/delete/",
     "/review/", "/review/log/", "/review/dashboard/",
