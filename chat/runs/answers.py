@@ -8,27 +8,23 @@ from __future__ import annotations
 
 import logging
 import uuid
-import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Literal
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Max, Q
+from django.db.models import Max, Q
 from django.utils import timezone
 
-from chat.messages.data import answer_columns, source_data, source_spans, source_value
-from chat.models import DecisionStep, FilledPrompt, Message, Session, Source
-from chat.runs.recorded import Recorded
+from chat.messages.data import answer_columns
+from chat.models import DecisionStep, Message, Session
+from chat.runs.answer_details import prompts_store, sources_store, step_row
 from ragsite.core.errors import AppError
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.messages import wordings_of
-from ragsite.core.text import clean_json, clean_text
+from ragsite.core.text import clean_text
 from retrieval.engine import values
-from retrieval.engine.ports import Prompt
-from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.trace import StepRecord
 
 logger = logging.getLogger(__name__)
@@ -36,23 +32,6 @@ STALE_AFTER_S = 8.0  # an answer without a sign of life for this long was interr
 
 STREAMING = Message.Status.STREAMING
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
-PROMPT_CHARS = 60_000  # of one call
-PROMPTS_KEPT = 60  # of one answer
-SOURCE_COLUMNS = (
-    "marker",
-    "kind",
-    "document_id",
-    "chunk_id",
-    "title",
-    "page",
-    "heading",
-    "file_name",
-    "url",
-    "published",
-    "text",
-    "scores",
-    "cited",
-)
 SPENT = ("llm_calls", "prompt_tokens", "completion_tokens", "total_ms")  # of an answer's usage
 LOST_AFTER = 3  # times STALE_AFTER_S, after which a silent run is no longer waited for
 EndStatus = Literal["complete", "cut", "stopped", "interrupted", "failed"]
@@ -93,7 +72,16 @@ def answer_save_partial(
 
     sources: those that were chosen since the last time, so that the answer can go on from them if the site ends.
     """
-    text = clean_text(text)
+    if not sources:
+        return _text_save(message_id, run_id, clean_text(text))
+    with transaction.atomic():  # the answer's row is locked by it
+        saved = _text_save(message_id, run_id, clean_text(text))
+        if saved:
+            sources_store(Message(pk=message_id), sources)
+    return saved
+
+
+def _text_save(message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
     try:
         answer_lease(message_id, run_id=run_id, status=STREAMING).renew(text=text)
     except LeaseLostError:  # if the run was taken for dead, the row is `interrupted`, but still has the run's token
@@ -107,8 +95,6 @@ def answer_save_partial(
                 lease.held().update(status=STREAMING, finished_at=None)
         except IntegrityError:  # one_answer_at_once_per_session
             logger.info("message %s is shown when it ends: another one of its conversation was begun", message_id)
-    if sources:
-        _store_sources(Message(pk=message_id), sources)
     return True
 
 
@@ -139,12 +125,12 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     for name, value in columns.items():
         setattr(message, name, value)
     message.save(update_fields=columns)
-    _store_sources(message, answer.sources)
+    sources_store(message, answer.sources)
     if outcome.again and not outcome.continued:
         message.decision_steps.all().delete()
         message.filled_prompts.all().delete()
-    DecisionStep.objects.bulk_create(_step_row(message, step) for step in outcome.steps)
-    _store_prompts(message, outcome)
+    DecisionStep.objects.bulk_create(step_row(message, step) for step in outcome.steps)
+    prompts_store(message, outcome.steps)
     Session.objects.filter(pk=message.session_id).update(updated_at=timezone.now())
     return True
 
@@ -190,7 +176,7 @@ def answers_mark_interrupted(*, at_start: bool = False, **where: Any) -> int:
     """
     ended: dict[str, Any] = {"status": Message.Status.INTERRUPTED, "finished_at": timezone.now()}
     if at_start:
-        orphans = Message.objects.filter(Q(status=STREAMING) | _silent_run(), **where)
+        orphans = Message.objects.filter(Q(status=STREAMING) | silent_run(), **where)
         ended |= UNLEASED
     else:
         orphans = Message.objects.filter(run_out(), status=STREAMING, **where)
@@ -199,89 +185,10 @@ def answers_mark_interrupted(*, at_start: bool = False, **where: Any) -> int:
     return orphans.update(**ended)
 
 
-# ------------------------------------------------------------------------------------------------ taking over
-TAKEN_OVER_WITHIN = timedelta(minutes=10)  # of the last sign of life; later nobody waits for it
-TAKEN_OVER_AT_MOST = 2  # times: what ends one process after the other is left alone
-
-
-def answers_being_written() -> dict[uuid.UUID, datetime]:
-    """Answers that another process is to go on with should theirs have died, and when their leases run out."""
-    since = timezone.now() - TAKEN_OVER_WITHIN
-    rows = Message.objects.filter(
-        Q(status=STREAMING) | _silent_run(), lease_expires_at__gt=since, taken_over__lt=TAKEN_OVER_AT_MOST
-    )
-    written = rows.order_by("lease_expires_at").values_list("pk", "lease_expires_at")
-    return {message_id: until for message_id, until in written if until}
-
-
-def answer_declare_left(*, message_id: uuid.UUID, lease_expires_at: datetime) -> bool:
-    """End the lease of a run whose process has died. False: it has shown a sign of life since."""
-    rows = Message.objects.filter(pk=message_id, lease_expires_at=lease_expires_at)
-    return bool(rows.update(lease_expires_at=timezone.now()))
-
-
-def answer_hand_over(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str, sources: Sequence[values.Source]) -> bool:
-    """Store what has been written, and let another process go on with it at once. False: it is not this run's."""
-    if not answer_save_partial(message_id=message_id, run_id=run_id, text=text, sources=sources):
-        return False
-    return bool(answer_lease(message_id, run_id=run_id).held().update(lease_expires_at=timezone.now()))
-
-
-def answer_take(*, message_id: uuid.UUID, shown: Recorded) -> tuple[uuid.UUID, tuple[values.Source, ...]] | None:
-    """Take an answer over from a run that died, with all that its readers were shown; its new token and its sources.
-
-    None: somebody else has it, or it can't go on, as the conversation has another answer by now: then it is ended.
-    """
-    left = Message.objects.filter(Q(status=STREAMING) | _silent_run(), taken_over__lt=TAKEN_OVER_AT_MOST)
-    lease = Lease(left, message_id, seconds=STALE_AFTER_S)
-    try:
-        with transaction.atomic():
-            count = F("taken_over") + 1
-            if not lease.take(status=STREAMING, finished_at=None, text=clean_text(shown.text), taken_over=count):
-                return None
-            sources = _store_shown(message_id, shown)
-    except IntegrityError:  # one_answer_at_once_per_session
-        answer_leave(message_id=message_id, shown=shown)
-        return None
-    return lease.token, sources
-
-
-@transaction.atomic
-def answer_leave(*, message_id: uuid.UUID, shown: Recorded | None, token: uuid.UUID | None = None) -> None:
-    """End an answer that nobody goes on with, as `interrupted`, with all that was shown. token: its holder's."""
-    ended: dict[str, Any] = {"status": Message.Status.INTERRUPTED, "finished_at": timezone.now(), **UNLEASED}
-    if shown:
-        ended["text"] = clean_text(shown.text)
-    nobodys = Message.objects.filter(Q(status=STREAMING) | _silent_run(), pk=message_id)
-    nobodys = nobodys.filter(lease_token=token) if token else nobodys.filter(run_out())
-    if nobodys.update(**ended) and shown:
-        _store_shown(message_id, shown)
-
-
-def _store_shown(message_id: uuid.UUID, shown: Recorded) -> tuple[values.Source, ...]:
-    """The sources and the steps of an answer whose text is stored. Returns the sources."""
-    message = Message.objects.get(pk=message_id)
-    sent = [source_value(_row_of_data(message, data)) for data in shown.sources]
-    cited = brackets_of(sent).cited(message.text)
-    sources = tuple(replace(source, cited=source.marker in cited) for source in sent)
-    _store_sources(message, sources)
-    message.decision_steps.filter(seq__in=[step["seq"] for step in shown.steps]).delete()
-    DecisionStep.objects.bulk_create(
-        DecisionStep(message=message, **_fitted(DecisionStep, dict(step))) for step in shown.steps
-    )
-    return sources
-
-
-def _row_of_data(message: Message, data: Mapping[str, Any]) -> Source:
-    """A source that is not stored, from what was sent of it."""
-    columns = {name: data[name] for name in SOURCE_COLUMNS if name in data}
-    return Source(message=message, **columns)
-
-
 def answer_stop_silent(*, message_id: uuid.UUID) -> bool:
     """Stop an answer whose run shows no sign of life and so can't be asked to stop. Should the run come back,
     its writes are refused."""
-    silent = Message.objects.filter(Q(status=STREAMING) | _silent_run(), run_out(), pk=message_id)
+    silent = Message.objects.filter(Q(status=STREAMING) | silent_run(), run_out(), pk=message_id)
     return bool(silent.update(status=Message.Status.STOPPED, finished_at=timezone.now(), **UNLEASED))
 
 
@@ -296,81 +203,13 @@ def answer_has_ended(message_id: uuid.UUID) -> bool:
     return bool(expires_at < timezone.now() - (LOST_AFTER - 1) * timedelta(seconds=STALE_AFTER_S))
 
 
-def _silent_run() -> Q:
+def silent_run() -> Q:
     """Marked as interrupted, while the run that wrote it may still come back."""
     return Q(status=Message.Status.INTERRUPTED, lease_token__isnull=False)
 
 
-@transaction.atomic(savepoint=False)
-def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
-    """Rows that are there already stay, with what users said of them; what is cited, and where, may have changed.
-
-    While the answer is being written, its text is not known here, and where it is cited is left for the end.
-    """
-    there = {row.marker: row for row in message.sources.order_by()}
-    new = list[Source]()
-    gone = list[Source]()
-    changed = list[Source]()
-    for source in sources:
-        row = there.pop(source.marker, None)
-        if row is None or row.chunk_id != source.chunk.chunk_id[:100]:
-            new.append(_source_row(message, source))
-            if row is not None:
-                gone.append(row)
-        else:
-            row.cited = source.cited
-            row.spans = _spans(message, source) if message.text else row.spans
-            changed.append(row)
-    Source.objects.filter(pk__in=[row.pk for row in [*gone, *there.values()]]).delete()
-    Source.objects.bulk_create(new)
-    Source.objects.bulk_update(changed, ["cited", "spans"])
-
-
-def _spans(message: Message, source: values.Source) -> list[dict[str, Any]]:
-    return source_spans(source, answer=message.text, grounding=message.grounding or [])
-
-
-def _source_row(message: Message, source: values.Source) -> Source:
-    fields = source_data(source) | {"spans": _spans(message, source)}
-    if document_id := fields["document_id"]:
-        fields["document_id"] = uuid.UUID(document_id)
-    return Source(message=message, **_fitted(Source, fields))
-
-
-def _step_row(message: Message, step: StepRecord) -> DecisionStep:
-    fields: dict[str, Any] = clean_json(step.as_dict())
-    fields |= {"started_ms": max(0, step.started_ms), "duration_ms": max(0, step.duration_ms)}
-    return DecisionStep(message=message, **_fitted(DecisionStep, fields))
-
-
-def _store_prompts(message: Message, outcome: Outcome) -> None:
-    """As they were filled, where the site keeps them; of each PROMPT_CHARS at most, its end left out."""
-    if not settings.RAG.retention.paths_days:
-        return
-    prompts = [
-        (step.seq, number, call.prompt)
-        for step in outcome.steps
-        for number, call in enumerate(step.calls)
-        if call.prompt is not None
-    ]
-    FilledPrompt.objects.bulk_create(
-        FilledPrompt(
-            message=message,
-            step=step,
-            call=number,
-            name=prompt.name[:100],
-            withheld=prompt.personal,
-            packed=b"" if prompt.personal else zlib.compress(_prompt_text(prompt).encode()),
-        )
-        for step, number, prompt in prompts[:PROMPTS_KEPT]
-    )
-
-
-def _prompt_text(prompt: Prompt) -> str:
-    return clean_text(f"{prompt.system}\n\n---\n\n{prompt.user}")[:PROMPT_CHARS]
-
-
-def _fitted(model: type[Source | DecisionStep], fields: dict[str, Any]) -> dict[str, Any]:
-    """Texts cut to the length of their columns."""
-    lengths = {name: getattr(model._meta.get_field(name), "max_length", None) for name in fields}
-    return {name: value[: lengths[name]] if isinstance(value, str) else value for name, value in fields.items()}
+def answer_hand_over(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str, sources: Sequence[values.Source]) -> bool:
+    """Store what has been written, and let another process go on with it at once. False: it is not this run's."""
+    if not answer_save_partial(message_id=message_id, run_id=run_id, text=text, sources=sources):
+        return False
+    return bool(answer_lease(message_id, run_id=run_id).held().update(lease_expires_at=timezone.now()))

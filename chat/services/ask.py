@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import Q
-from django.utils import timezone
 from django.utils.text import Truncator
 from django.utils.translation import get_language
 
 from chat import selectors
 from chat.errors import AnswerInProgressError, SessionNotFoundError
 from chat.models import Message, Session
-from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
+from chat.runs.answers import UNLEASED, answer_lease
 from chat.runs.attachments import FINISHED
-from chat.runs.detached import detach
-from chat.runs.draining import RestartingError, is_draining
 from chat.runs.run import Run
+from chat.services.beginning import EarlyRun, run_begin
+from chat.services.limits import check_limits, lock_asking
 from ragsite.accounts.auth import bound_to, key_of
-from ragsite.core.errors import InvalidInputError, PermissionDeniedError, RateLimitedError, TooLargeError
+from ragsite.core.errors import InvalidInputError, TooLargeError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_line, clean_text
-from ragsite.runtime import live_settings
 from retrieval.compose import get_engine
 from retrieval.engine.providers.server import canonical
 from retrieval.engine.text import quoting
@@ -50,7 +43,6 @@ from retrieval.models import Document
 
 TITLE_CHARS = 80
 SHOWN_MODELS = 20
-WINDOW_S = 60
 COMPARED = 2
 
 
@@ -104,49 +96,6 @@ async def ask(
         ),
         early=early,
     )
-
-
-class EarlyRun:
-    """The run of a question that nothing speaks against, which works while its rows are being stored."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._run: Run | None = None
-
-    def begin(self, run: Run) -> None:
-        """From the thread that stores them."""
-        self._run = run
-        self._loop.call_soon_threadsafe(run.work_early)
-
-    def give_up(self) -> None:
-        if self._run:
-            self._run.give_up()
-
-
-async def run_begin(create: Callable[[], Run], *, early: EarlyRun | None = None) -> Run:
-    """Begin the run that `create` makes; it is called off the event loop. Raises RestartingError.
-
-    early: given up where `create` fails.
-    """
-    if is_draining():
-        raise RestartingError
-
-    def created() -> Run:
-        live_settings.refresh()
-        return create()
-
-    async def begin() -> Run:
-        try:
-            run = await sync_to_async(created)()
-        except BaseException:
-            if early:
-                early.give_up()
-            raise
-        await run.start()
-        return run
-
-    # The request may be cancelled at any moment; what is stored gets its run all the same.
-    return await asyncio.shield(detach(begin()))
 
 
 def _answer_create(
@@ -332,12 +281,6 @@ def request_scope(*, user: User, request: Mapping[str, Any]) -> SearchScope:
     return scope_of_documents(documents)
 
 
-def lock_asking(user: User) -> None:
-    """One ask of a user at a time. Raises PermissionDeniedError: an open socket may outlive its account."""
-    if not User.objects.select_for_update().filter(pk=user.pk, is_active=True).order_by().values_list("pk").first():
-        raise PermissionDeniedError
-
-
 def show(message: Message) -> None:
     """Make it, and what it follows, the versions that the conversation shows."""
     parents = {
@@ -377,39 +320,3 @@ def _session(*, user: User, session_id: UUID | None, kept: bool) -> Session:
     if session.messages.filter(status=Message.Status.STREAMING).exists():
         raise AnswerInProgressError
     return session
-
-
-def check_limits(user: User) -> None:
-    """Answers whose run has died are ended here: they count for nothing. Raises RateLimitedError."""
-    limits = settings.RAG.limits
-    now = timezone.now()
-    answers = Message.objects.filter(session__user=user, role=Message.Role.ASSISTANT)
-    since = now - timedelta(seconds=WINDOW_S)
-    counted = answers.filter(Q(created_at__gt=since) | Q(status=Message.Status.STREAMING)).order_by("created_at")
-    rows = list(counted.only("created_at", "status", "lease_token", "lease_expires_at"))
-    begun = [row.created_at for row in rows if row.created_at > since]
-    streaming = [row for row in rows if row.status == Message.Status.STREAMING]
-    written = [row for row in streaming if row.is_held]
-    if len(written) < len(streaming):
-        answers_mark_interrupted(session__user=user)
-    if len(begun) >= limits.questions_per_minute:
-        free_at = begun[-limits.questions_per_minute] + timedelta(seconds=WINDOW_S)
-        wait_s = max(1, math.ceil((free_at - now).total_seconds()))
-        raise RateLimitedError(
-            worded(
-                "More than {limit} questions in a minute; try again in {retry_after_s} s.",
-                limit=limits.questions_per_minute,
-                retry_after_s=wait_s,
-            ),
-            code="too_many_questions",
-            retry_after_s=wait_s,
-        )
-    if len(written) >= limits.answers_at_once:
-        raise RateLimitedError(
-            worded(
-                "{limit} of your answers are being written already; wait for one of them or stop it.",
-                limit=limits.answers_at_once,
-            ),
-            code="too_many_answers",
-            retry_after_s=5,
-        )

@@ -15,15 +15,17 @@ from django.db import Error as DatabaseError
 from django.utils import timezone
 
 from chat.models import Message
-from chat.runs.answers import answer_declare_left, answer_leave, answer_take, answers_being_written, steps_stored
+from chat.runs.answers import steps_stored
 from chat.runs.draining import RestartingError, is_draining
 from chat.runs.event_log import EventLogGoneError, get_event_log
 from chat.runs.following import end_of
+from chat.runs.left_answers import answer_declare_left, answer_leave, answer_take, answers_being_written
 from chat.runs.recorded import Recorded, recorded
 from chat.runs.run import Run
 from chat.runs.running import run_find
 from chat.runs.stopping import is_listened_for
-from chat.services.ask import question_of, request_scope, run_begin, with_attachments
+from chat.services.ask import question_of, request_scope, with_attachments
+from chat.services.beginning import run_begin
 from ragsite.core import metrics
 from ragsite.core.database import database_call
 from ragsite.core.errors import AppError

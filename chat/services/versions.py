@@ -17,7 +17,9 @@ from chat.messages.data import source_value
 from chat.models import Message, Session
 from chat.runs.answers import answer_lease, answers_mark_interrupted, steps_stored
 from chat.runs.run import Run
-from chat.services.ask import ask, check_limits, lock_asking, question_of, request_scope, run_begin, show
+from chat.services.ask import ask, question_of, request_scope, show
+from chat.services.beginning import run_begin
+from chat.services.limits import check_limits, lock_asking
 from ragsite.core.errors import ConflictError, InvalidInputError
 from ragsite.core.messages import worded
 from retrieval.compose import get_engine

@@ -17,7 +17,9 @@ STORED = (Session, Message, Source, DecisionStep, FilledPrompt, AnswerReview, Re
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Those of every thread and connection."""
+    """Those of every thread and connection. However slow the machine is, no part of the answer is saved before its
+    end."""
+    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 3600)
     seen: list[str] = []
 
     def count(name: str) -> None:

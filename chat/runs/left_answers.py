@@ -1,0 +1,94 @@
+"""Answers whose process has died: which they are, who takes them over, and how those end that nobody goes on with."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from chat.messages.data import SOURCE_FIELDS, source_value
+from chat.models import DecisionStep, Message, Source
+from chat.runs import answers
+from chat.runs.answer_details import fitted, sources_store
+from chat.runs.answers import STREAMING, UNLEASED, silent_run
+from chat.runs.recorded import Recorded
+from ragsite.core.leases import Lease, run_out
+from ragsite.core.text import clean_text
+from retrieval.engine import values
+from retrieval.engine.steps.grounding.claims import brackets_of
+
+TAKEN_OVER_WITHIN = timedelta(minutes=10)  # of the last sign of life; later nobody waits for it
+TAKEN_OVER_AT_MOST = 2  # times: what ends one process after the other is left alone
+
+
+def answers_being_written() -> dict[uuid.UUID, datetime]:
+    """Answers that another process is to go on with should theirs have died, and when their leases run out."""
+    since = timezone.now() - TAKEN_OVER_WITHIN
+    rows = Message.objects.filter(
+        Q(status=STREAMING) | silent_run(), lease_expires_at__gt=since, taken_over__lt=TAKEN_OVER_AT_MOST
+    )
+    written = rows.order_by("lease_expires_at").values_list("pk", "lease_expires_at")
+    return {message_id: until for message_id, until in written if until}
+
+
+def answer_declare_left(*, message_id: uuid.UUID, lease_expires_at: datetime) -> bool:
+    """End the lease of a run whose process has died. False: it has shown a sign of life since."""
+    rows = Message.objects.filter(pk=message_id, lease_expires_at=lease_expires_at)
+    return bool(rows.update(lease_expires_at=timezone.now()))
+
+
+def answer_take(*, message_id: uuid.UUID, shown: Recorded) -> tuple[uuid.UUID, tuple[values.Source, ...]] | None:
+    """Take an answer over from a run that died, with all that its readers were shown; its new token and its sources.
+
+    None: somebody else has it, or it can't go on, as the conversation has another answer by now: then it is ended.
+    """
+    left = Message.objects.filter(Q(status=STREAMING) | silent_run(), taken_over__lt=TAKEN_OVER_AT_MOST)
+    lease = Lease(left, message_id, seconds=answers.STALE_AFTER_S)
+    try:
+        with transaction.atomic():
+            count = F("taken_over") + 1
+            if not lease.take(status=STREAMING, finished_at=None, text=clean_text(shown.text), taken_over=count):
+                return None
+            sources = _store_shown(message_id, shown)
+    except IntegrityError:  # one_answer_at_once_per_session
+        answer_leave(message_id=message_id, shown=shown)
+        return None
+    return lease.token, sources
+
+
+@transaction.atomic
+def answer_leave(*, message_id: uuid.UUID, shown: Recorded | None, token: uuid.UUID | None = None) -> None:
+    """End an answer that nobody goes on with, as `interrupted`, with all that was shown. token: its holder's."""
+    ended: dict[str, Any] = {"status": Message.Status.INTERRUPTED, "finished_at": timezone.now(), **UNLEASED}
+    if shown:
+        ended["text"] = clean_text(shown.text)
+    nobodys = Message.objects.filter(Q(status=STREAMING) | silent_run(), pk=message_id)
+    nobodys = nobodys.filter(lease_token=token) if token else nobodys.filter(run_out())
+    if nobodys.update(**ended) and shown:
+        _store_shown(message_id, shown)
+
+
+def _store_shown(message_id: uuid.UUID, shown: Recorded) -> tuple[values.Source, ...]:
+    """The sources and the steps of an answer whose text is stored. Returns the sources."""
+    message = Message.objects.get(pk=message_id)
+    sent = [source_value(_row_of_data(message, data)) for data in shown.sources]
+    cited = brackets_of(sent).cited(message.text)
+    sources = tuple(replace(source, cited=source.marker in cited) for source in sent)
+    sources_store(message, sources)
+    message.decision_steps.filter(seq__in=[step["seq"] for step in shown.steps]).delete()
+    DecisionStep.objects.bulk_create(
+        DecisionStep(message=message, **fitted(DecisionStep, dict(step))) for step in shown.steps
+    )
+    return sources
+
+
+def _row_of_data(message: Message, data: Mapping[str, Any]) -> Source:
+    """A source that is not stored, from what was sent of it."""
+    columns = {name: data[name] for name in SOURCE_FIELDS if name in data}
+    return Source(message=message, **columns)
