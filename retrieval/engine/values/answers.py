@@ -103,7 +103,6 @@ class Answer:
     cut: it is, because it reached its length limit.
     grounding: its sentences, checked; empty where no model wrote them. curated: where people wrote it beforehand.
     support: what a second look says of it, "none" also where it does not state what was asked; None: not looked at.
-    unwritten: a judge says that its passages answer, and the writing model refused to put them into words.
     """
 
     decision: Decision
@@ -117,4 +116,3 @@ class Answer:
     grounding: tuple[GroundedSentence, ...] = ()
     curated: CuratedBy | None = None
     support: SupportLevel | None = None
-    unwritten: bool = False

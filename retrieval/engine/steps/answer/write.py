@@ -112,7 +112,6 @@ async def show_judged(deps: Deps, question: Question, answer: Answer, named: Seq
         decision="ANSWER",
         reason=Reason("judged_not_written"),
         grounding=(),
-        unwritten=True,
     )
     degrade("judged_not_written")
     return await with_passages(deps, begun, f"\n\n{phrase('judged', deps.language)}\n\n", shown)

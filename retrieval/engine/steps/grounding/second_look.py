@@ -4,8 +4,7 @@ It is shown the question, the sentences of the answer, the passages that they ci
 beside them: does each sentence follow, and does the answer state what was asked? Its doubt takes nothing back. A
 sentence that it finds unsupported is weak, as one whose words the passages lack; a model that is easily pleased proves
 nothing, so it raises no verdict. An answer is not confirmed where the judge, asked about these passages alone, does not
-find it in them, either; where the writing model has refused to write it, that is the second doubt, and the judge, who
-has spoken for these passages already, is not asked again.
+find it in them, either.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ async def _look(deps: Deps, answer: Answer, question: str) -> Answer:
         *answer.grounding[len(sentences) :],
     ]
     level = _level(reply)
-    if level == "none" and not answer.unwritten and not await _judge_doubts(deps, answer, question):
+    if level == "none" and not await _judge_doubts(deps, answer, question):
         level = "partly"
     details = VerifyDetails(support=level, grounding=tuple(sentence.as_dict() for sentence in grounding))
     note(f"support_{level}", details)

@@ -101,6 +101,16 @@ async def test_after_the_judges_yes_the_writing_model_is_offered_no_way_out(onli
     assert "NO_ANSWER" not in second and "UNCLEAR" not in second
 
 
+async def test_a_refusal_after_the_judges_yes_is_no_statement_that_is_checked(online) -> None:
+    refusal = "Nothing of that kind is mentioned anywhere."
+    online.reply(match=WRITER, text=refusal)
+    online.reply(match=JUDGE, json=judgement("answer", 1))
+    result, _, _ = await answer(CLEAR)
+    (looked,) = prompts(online, "Statements to check")
+    assert result.decision == "ANSWER"
+    assert refusal in result.text and refusal not in looked
+
+
 async def test_a_refusal_in_words_of_its_own_is_looked_into_again(online) -> None:
     online.reply(match=WRITER, text="Nothing of that kind is mentioned anywhere.", times=1)
     online.reply(match=JUDGE, json=judgement("answer", 1))

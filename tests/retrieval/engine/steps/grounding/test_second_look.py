@@ -131,10 +131,3 @@ async def test_what_rests_on_many_passages_is_not_looked_at(online) -> None:
     answer, trace = await looked_at(written(sources=many))
     assert (answer.support, online.chats) == (None, [])
     assert trace.steps[-1].status == "skipped"
-
-
-async def test_where_the_writing_model_refused_its_refusal_is_the_second_doubt(online) -> None:
-    online.reply(structured=True, json={"supported": [True, True], "answers": False})
-    answer, _ = await looked_at(written(unwritten=True))
-    assert answer.support == "none"
-    assert len(online.chats) == 1
