@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 
 import pytest
@@ -24,10 +25,10 @@ def client(milvus_uri: str, rag_settings: Callable[..., None], monkeypatch: pyte
     """Of a site with an index of its own, which holds three passages and is not slow."""
     monkeypatch.setattr("ragsite.runtime.milvus_lite.current_uri", lambda _: milvus_uri)
     monkeypatch.setattr(metrics, "index_searches", RecentTimes())
-    rag_settings(milvus={"uri": "", "prefix": "limit"})
+    rag_settings(milvus={"uri": "", "prefix": f"t{uuid.uuid4().hex[:12]}"})
     collection = CollectionFactory(builtin=True)
     for _ in range(3):
-        ChunkFactory(document__collection=collection, document__summary="")
+        ChunkFactory(document__collection=collection, document__summary="", document__chunk_count=1, indexed=True)
     with_engine(lambda _: index_repair())
     return administrator()
 
@@ -41,6 +42,7 @@ def test_from_the_limit_health_says_the_next_step_and_the_overview_names_it(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health, "EMBEDDED_CHUNKS", 3)
+    assert "good for about 3" in client.get("/readyz").json()["dependencies"]["milvus"]["reason"]
     assert NEXT_STEP in client.get("/administration/health/").text
     assert "Search index: 3 passages; the built-in index is good for about 3" in client.get("/administration/").text
     assert client.get("/readyz").json()["dependencies"]["milvus"]["state"] == "ok"
