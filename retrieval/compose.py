@@ -41,9 +41,9 @@ from retrieval.engine.text import analysis
 from retrieval.engine.text.phrases import Language
 from retrieval.engine.trace import Trace
 from retrieval.engine.workflows.registry import NAMES, get_workflow
+from retrieval.knowledge.chunk_store import DatabaseChunkStore, DatabaseDocumentReader
 from retrieval.knowledge.index_sync.write_lease import write_lease
 from retrieval.knowledge.search_cache import SharedSearchCache
-from retrieval.knowledge.selectors import DatabaseChunkStore, DatabaseDocumentReader
 from retrieval.knowledge.term_search import DatabaseTermStore
 from retrieval.memory.store import DatabaseMemoryStore
 

@@ -10,7 +10,7 @@ import pytest
 
 from retrieval.knowledge.ingest.reading import parse_file
 from retrieval.knowledge.ingest.sniff import kind_by_name
-from retrieval.knowledge.selectors import scope_for
+from retrieval.knowledge.scopes import scope_for
 from retrieval.knowledge.services.samples import (
     SAMPLES_DIR,
     read_manifest,

@@ -98,7 +98,7 @@ async def ask_all(workflow: str, entries: Sequence[Mapping[str, Any]]) -> list[O
     from retrieval.engine.trace import Trace
     from retrieval.engine.values import Question
     from retrieval.engine.workflows.registry import get_workflow
-    from retrieval.knowledge.selectors import scope_for_all
+    from retrieval.knowledge.scopes import scope_for_all
 
     scope = await sync_to_async(scope_for_all)()
     answering = get_workflow(workflow)

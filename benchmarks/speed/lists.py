@@ -244,7 +244,9 @@ def calls(ada: Any) -> dict[str, Any]:
     """Reads that each question makes, by what they are called here."""
     from asgiref.sync import async_to_sync
 
-    from retrieval.knowledge.selectors import DatabaseChunkStore, default_documents, scope_for
+    from retrieval.knowledge.chunk_store import DatabaseChunkStore
+    from retrieval.knowledge.scopes import scope_for
+    from retrieval.knowledge.selectors import default_documents
 
     return {
         "(a question) scope": lambda: scope_for(user=ada),

@@ -15,7 +15,7 @@ from retrieval.engine.path_details import RetrieveDetails
 from retrieval.engine.reasons import Reason
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Question, SearchScope
-from retrieval.knowledge.selectors import scope_attached
+from retrieval.knowledge.scopes import scope_attached
 from retrieval.models import Document
 
 READ_WAIT_S = 60.0  # for all files of a question; what is not read by then is not searched

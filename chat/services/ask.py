@@ -31,14 +31,8 @@ from retrieval.engine.providers.server import canonical
 from retrieval.engine.text import quoting
 from retrieval.engine.values import AnswerOptions, DocumentTask, HistoryMessage, Question, SearchFilters, SearchScope
 from retrieval.engine.workflows.registry import require_offered
-from retrieval.knowledge.selectors import (
-    attached_documents,
-    collection_addresses,
-    documents_named,
-    scope_attached,
-    scope_for,
-    scope_of_documents,
-)
+from retrieval.knowledge.scopes import scope_attached, scope_for, scope_of_documents
+from retrieval.knowledge.selectors import attached_documents, collection_addresses, documents_named
 from retrieval.models import Document
 
 TITLE_CHARS = 80

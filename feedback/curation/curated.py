@@ -27,7 +27,7 @@ from ragsite.core.errors import ConflictError, UnavailableError
 from ragsite.core.messages import worded
 from retrieval.engine.values import CuratedAnswer as Answer
 from retrieval.engine.values import CuratedBy, SearchScope
-from retrieval.knowledge.selectors import stored_chunk
+from retrieval.knowledge.chunk_store import stored_chunk
 from retrieval.models import Chunk
 
 MOST = 5_000  # answers that are kept in memory, the newest

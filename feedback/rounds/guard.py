@@ -29,7 +29,7 @@ from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.search.boosting import NO_BOOST, Hit, rank_with_boosts
 from retrieval.engine.values import Query, ScoredChunk, SearchScope, TailHit
-from retrieval.knowledge.selectors import collection_ref, scope_for, scope_of_earlier
+from retrieval.knowledge.scopes import collection_ref, scope_for, scope_of_earlier
 
 GOLDEN_QUESTIONS = 300  # measured at most; of more a sample
 RECENT_QUESTIONS = 60  # a sample, to see how much changes

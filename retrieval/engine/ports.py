@@ -167,7 +167,7 @@ class LegHit:
 
 
 class ChunkStore(Protocol):
-    """The database's side of search (`retrieval.knowledge.selectors.DatabaseChunkStore`)."""
+    """The database's side of search (`retrieval.knowledge.chunk_store.DatabaseChunkStore`)."""
 
     async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
         """The chunks that exist, inside the scope; deleted ones are missing."""
@@ -197,7 +197,7 @@ class TermStore(Protocol):
 
 
 class DocumentReader(Protocol):
-    """Whole documents, as the database holds them (`retrieval.knowledge.selectors.DatabaseDocumentReader`). Nothing
+    """Whole documents, as the database holds them (`retrieval.knowledge.chunk_store.DatabaseDocumentReader`). Nothing
     outside the scope is ever given."""
 
     async def documents(self, scope: SearchScope, *, filters: SearchFilters, limit: int) -> tuple[DocumentRef, ...]:

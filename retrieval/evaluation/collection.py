@@ -21,12 +21,12 @@ from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.text.languages import detect_language
 from retrieval.engine.values import CollectionRef, SearchScope, StoredChunk, Vocabulary
 from retrieval.evaluation.dataset import Dataset, LabelledDocument
+from retrieval.knowledge.chunk_store import stored_chunk, vocabulary_of
 from retrieval.knowledge.index_sync.rows import embedding_text, index_rows
 from retrieval.knowledge.ingest.blocks import ParsedDocument
 from retrieval.knowledge.ingest.chunk_size import ChunkSize, chunk_size
 from retrieval.knowledge.ingest.chunking import Chunker
 from retrieval.knowledge.ingest.text import plain_blocks
-from retrieval.knowledge.selectors import stored_chunk, vocabulary_of
 from retrieval.knowledge.services.metadata import FILTERED
 from retrieval.models import Chunk, Document
 

@@ -11,40 +11,23 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import reduce
-from operator import or_
 from typing import Any
 
-from cachetools import LRUCache
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.models import User as Account
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce, Lower
 
 from ragsite.accounts.auth import bound_to
-from ragsite.core.database import database_call
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.messages import worded
 from retrieval.engine.errors import CollectionNotFoundError
-from retrieval.engine.values import (
-    CollectionRef,
-    DocumentRef,
-    EmbeddingSpace,
-    SearchFilters,
-    SearchScope,
-    StoredChunk,
-    Vocabulary,
-)
 from retrieval.knowledge.collection_addresses import read_address
 from retrieval.models import Chunk, Collection, CollectionPerson, Document, SamplePreference, ShareReply
 
 User = Account | AnonymousUser | None
-VOCABULARIES_KEPT = 64
-MAX_FILTER_VALUES = 100  # of one field
-MAX_TAG_SETS = 5000
-MAX_KINDS = 20_000  # combinations of department, type and year
 CHOICES = 500  # collections that a field of a page offers
 VERSIONS = ("current", "earlier")
 SORTS: dict[str, tuple[Any, ...]] = {
@@ -62,7 +45,6 @@ MOST_SAMPLES = 200
 MAX_CHOICES = 5  # addresses that an error offers for an ambiguous name
 
 
-# ------------------------------------------------------------------------------------------------ collections
 def visible_collections(user: User) -> QuerySet[Collection]:
     """Every collection that `user` may read; None and anonymous: the public ones."""
     rule = Q(visibility=Collection.Visibility.PUBLIC)
@@ -261,95 +243,6 @@ def is_approved(collection: Collection) -> bool:
     )
 
 
-# ------------------------------------------------------------------------------------------------ scopes
-def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
-    """What `user` may search: the collections named, or `default_collections`.
-
-    Raises CollectionNotFoundError for an address that means nothing that is visible.
-    """
-    if not names:
-        return _scope(default_collections(user).order_by("name", "created_at"), user=user)
-    return _scope_of(collections_find(user=user, names=names), user=user)
-
-
-def scope_of_earlier(*, user: User, names: Sequence[str], ids: Sequence[str], asked_at: datetime) -> SearchScope:
-    """The scope of an earlier question, of which `names` and, where they were kept, `ids` are stored.
-
-    A collection that was made since never takes another's place; what is visible is decided anew. Raises
-    CollectionNotFoundError.
-    """
-    if ids or not names:
-        return scope_for(user=user, names=ids)
-    return _scope_of(collections_find(user=user, names=names, made_before=asked_at), user=user)
-
-
-def scope_for_all(*, names: Sequence[str] = ()) -> SearchScope:
-    """For commands, whose caller owns the machine: all collections, or those named, whosever they are.
-
-    Raises CollectionNotFoundError, InvalidInputError where a name is ambiguous.
-    """
-    if names:
-        return _scope_of({name: collection_named(name) for name in names})
-    return _scope(Collection.objects.filter(conversation_id=None).order_by("name", "created_at"))
-
-
-def scope_attached(*, user: User, conversation_id: uuid.UUID) -> SearchScope:
-    """The files of one of the user's conversations; empty where it has none."""
-    return _scope(attached_collections(user).filter(conversation_id=conversation_id), user=user)
-
-
-def _scope_of(collections: Mapping[str, Collection | None], *, user: User = None) -> SearchScope:
-    if missing := sorted(name for name, collection in collections.items() if collection is None):
-        raise CollectionNotFoundError(fields={"collections": missing})
-    named = {collection.pk: collection for collection in collections.values() if collection is not None}
-    return _scope(named.values(), user=user)
-
-
-def collection_ref(
-    collection: Collection, *, documents: int = 0, being_read: int = 0, user: User = None
-) -> CollectionRef:
-    """The engine's value of a collection. documents: that a search looks into; being_read: those that it will; user:
-    who asks."""
-    return CollectionRef(
-        id=str(collection.pk),
-        name=collection.name,
-        space=collection_space(collection),
-        version=collection.version,
-        documents=documents,
-        being_read=being_read,
-        attached=collection.conversation_id is not None,
-        own=collection.owner_id is not None and user is not None and collection.owner_id == user.pk,
-        changed_at=collection.updated_at,
-    )
-
-
-def collection_space(collection: Collection) -> EmbeddingSpace | None:
-    """The space its chunks are embedded in; None before the first document was embedded."""
-    if not collection.embedding_model or collection.embedding_dim is None:
-        return None
-    return EmbeddingSpace(collection.embedding_model, collection.embedding_dim)
-
-
-def scope_of_documents(documents: Iterable[Document]) -> SearchScope:
-    """The collections that hold them."""
-    return _scope({document.collection_id: document.collection for document in documents}.values())
-
-
-def _scope(collections: Iterable[Collection], *, user: User = None) -> SearchScope:
-    found = list(collections)
-    searched = Q(status=Document.Status.READY, superseded_at=None)
-    documents = Document.objects.filter(collection__in=found).order_by().values_list("collection")
-    ready = dict(documents.filter(searched).annotate(count=Count("*")))
-    unread = dict(documents.filter(status__in=Document.BEING_READ).annotate(count=Count("*")))
-    return SearchScope(
-        tuple(
-            collection_ref(one, documents=ready.get(one.pk, 0), being_read=unread.get(one.pk, 0), user=user)
-            for one in found
-        )
-    )
-
-
-# ------------------------------------------------------------------------------------------------ documents
 def visible_documents(user: User) -> QuerySet[Document]:
     """Those of the collections that `user` may read, and those attached to their conversations."""
     readable = Q(collection__in=visible_collections(user).values("pk"))
@@ -430,158 +323,9 @@ def chunk_list(*, user: User, document_id: uuid.UUID | str) -> QuerySet[Chunk]:
     return document_get(user=user, document_id=document_id).chunks.order_by("seq")
 
 
-def filter_values(scope: SearchScope) -> dict[str, list[dict[str, Any]]]:
-    """What the ready documents of a scope can be filtered by: `{"value", "count"}` of each field, bounded.
-
-    Years come newest first, the others by count. Of departments, types and years those of the most common combinations
-    are counted, of tags those of the most common sets.
-    """
-    searched = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY, superseded_at=None)
-    documents = searched.order_by()
-    departments = Counter[str]()
-    doc_types = Counter[str]()
-    years = Counter[int]()
-    kinds = documents.values_list("department", "doc_type", "policy_year").annotate(count=Count("*"))
-    for department, doc_type, year, count in kinds.order_by("-count")[:MAX_KINDS]:
-        departments[department] += count
-        doc_types[doc_type] += count
-        years[year] += count
-    tags = Counter[str]()
-    for names, count in documents.values_list("tags").annotate(count=Count("*")).order_by("-count")[:MAX_TAG_SETS]:
-        tags.update(dict.fromkeys(names, count))
-    newest_years = sorted(((year, count) for year, count in years.items() if year is not None), reverse=True)
-    return {
-        "department": _values(_most(departments)),
-        "doc_type": _values(_most(doc_types)),
-        "policy_year": _values(newest_years),
-        "tags": _values(_most(tags)),
-    }
-
-
-def _most(counted: Counter[str]) -> list[tuple[str, int]]:
-    """The most frequent first, those of one frequency by name; without the empty one."""
-    named = [(value, count) for value, count in counted.items() if value]
-    return sorted(named, key=lambda entry: (-entry[1], entry[0]))
-
-
-def _values(counted: Sequence[tuple[Any, int]]) -> list[dict[str, Any]]:
-    return [{"value": value, "count": count} for value, count in counted[:MAX_FILTER_VALUES]]
-
-
-# ------------------------------------------------------------------------------------------------ the engine's side
-class DatabaseChunkStore:
-    """`retrieval.engine.ports.ChunkStore` on the database. What is not here does not exist, whatever the index says."""
-
-    def __init__(self) -> None:
-        self._vocabularies = LRUCache[tuple[tuple[str, int], ...], Vocabulary](VOCABULARIES_KEPT)
-
-    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
-        ids = [key for key in map(as_uuid, chunk_ids) if key is not None]
-        if not ids or not scope.collections:
-            return {}
-        current = Chunk.objects.filter(document__collection__in=_ids(scope), document__superseded_at=None)
-        return {chunk.chunk_id: chunk for chunk in await _stored(current.filter(pk__in=ids).order_by())}
-
-    async def vocabulary(self, scope: SearchScope) -> Vocabulary:
-        """Metadata values of the ready documents, sorted; kept until one of the collections changes."""
-        key = tuple((ref.id, ref.version) for ref in scope.collections)
-        if key in self._vocabularies:
-            return self._vocabularies[key]
-        ready = Document.objects.filter(status=Document.Status.READY, superseded_at=None)
-        rows = ready.filter(collection__in=_ids(scope))
-        columns = ("department", "doc_type", "policy_year", "tags")
-        distinct = rows.order_by().values(*columns).distinct()
-        vocabulary = vocabulary_of(await database_call(lambda: list(distinct.all())))
-        self._vocabularies[key] = vocabulary
-        return vocabulary
-
-
-class DatabaseDocumentReader:
-    """`retrieval.engine.ports.DocumentReader` on the database."""
-
-    async def documents(self, scope: SearchScope, *, filters: SearchFilters, limit: int) -> tuple[DocumentRef, ...]:
-        if not scope.collections:
-            return ()
-        rows = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY)
-        if filters.documents:
-            rows = rows.filter(pk__in=filters.documents)
-        exact = filters.as_dict()
-        tags = exact.pop("tags", ())
-        # No other filter hides what is attached to the conversation.
-        attached = {ref.id for ref in scope.collections if ref.attached}
-        if exact:
-            rows = rows.filter(Q(**exact) | Q(collection__in=[uuid.UUID(key) for key in attached]))
-        columns = ("pk", "collection", "title", "policy_year", "chunk_count", "tags")
-        found = rows.order_by("-created_at", "pk").values(*columns)[:limit]
-        return tuple(
-            DocumentRef(
-                id=str(row["pk"]),
-                title=row["title"],
-                policy_year=row["policy_year"],
-                chunk_count=row["chunk_count"],
-            )
-            for row in await database_call(lambda: list(found))
-            if not tags or set(tags) & set(row["tags"]) or str(row["collection"]) in attached
-        )
-
-    async def chunks(self, document_id: str, *, scope: SearchScope, limit: int) -> tuple[StoredChunk, ...]:
-        key = as_uuid(document_id)
-        if key is None or not scope.collections:
-            return ()
-        return await _stored(
-            Chunk.objects.filter(document=key, document__collection__in=_ids(scope)).order_by("seq")[:limit]
-        )
-
-    async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:
-        keys = [(key, seq) for document_id, seq in places if (key := as_uuid(document_id)) is not None and seq >= 0]
-        if not keys or not scope.collections:
-            return ()
-        rule = reduce(or_, (Q(document=key, seq=seq) for key, seq in keys))
-        return await _stored(Chunk.objects.filter(rule, document__collection__in=_ids(scope)))
-
-
-# A row of these takes less than two models do, and a search reads dozens.
-CHUNK_COLUMNS = ("document_id", "seq", "text", "page", "heading", "char_start", "char_end", "table_rows")
-DOCUMENT_COLUMNS = ("title", "file_name", "language", "department", "doc_type", "policy_year", "tags", "collection_id")
-STORED_NAMES = {"chunk_id": F("pk")} | {name: F(f"document__{name}") for name in DOCUMENT_COLUMNS}
-
-
-async def _stored(chunks: QuerySet[Chunk]) -> tuple[StoredChunk, ...]:
-    rows = await database_call(lambda: list(chunks.values(*CHUNK_COLUMNS, **STORED_NAMES)))
-    return tuple(map(_stored_row, rows))
-
-
-def stored_chunk(chunk: Chunk) -> StoredChunk:
-    """The engine's value of a row; `chunk.document` must be loaded."""
-    row = {name: getattr(chunk, name) for name in CHUNK_COLUMNS}
-    return _stored_row(
-        {"chunk_id": chunk.pk, **row, **{name: getattr(chunk.document, name) for name in DOCUMENT_COLUMNS}}
-    )
-
-
-def _stored_row(row: dict[str, Any]) -> StoredChunk:
-    ids = {name: str(row[name]) for name in ("chunk_id", "document_id", "collection_id")}
-    table_rows = tuple(row["table_rows"]) if row["table_rows"] else None
-    return StoredChunk(**{**row, **ids, "tags": tuple(row["tags"]), "table_rows": table_rows})
-
-
-def _ids(scope: SearchScope) -> list[uuid.UUID]:
-    return [uuid.UUID(ref.id) for ref in scope.collections]
-
-
 def as_uuid(text: str) -> uuid.UUID | None:
     """None: it is none, and names no row."""
     try:
         return uuid.UUID(text)
     except ValueError:
         return None
-
-
-def vocabulary_of(rows: Sequence[Mapping[str, Any]]) -> Vocabulary:
-    """rows: of documents or chunks, each with its metadata by name."""
-    return Vocabulary(
-        departments=tuple(sorted({row["department"] for row in rows} - {""})),
-        doc_types=tuple(sorted({row["doc_type"] for row in rows} - {""})),
-        policy_years=tuple(sorted({row["policy_year"] for row in rows if row["policy_year"] is not None})),
-        tags=tuple(sorted({tag for row in rows for tag in row["tags"]})),
-    )

@@ -19,7 +19,7 @@ from chat.models import Message, Session
 from chat.runs import attachments as waiting
 from chat.services.attachments import MAX_FILES
 from chat.services.sessions import session_delete
-from retrieval.knowledge.selectors import scope_for, scope_for_all
+from retrieval.knowledge.scopes import scope_for, scope_for_all
 from retrieval.knowledge.services.quotas import usage_of
 from retrieval.models import Collection, Document
 from tests.chat.conftest import Api, ScriptedWorkflow, eventually

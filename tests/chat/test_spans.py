@@ -11,7 +11,7 @@ import pytest
 from chat.messages.data import message_data
 from chat.runs.answers import Outcome, answer_finish
 from retrieval.engine.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
-from retrieval.knowledge.selectors import stored_chunk
+from retrieval.knowledge.chunk_store import stored_chunk
 from retrieval.models import Document
 from tests.factories import MessageFactory
 from tests.retrieval.knowledge.ingest.files import pdf_bytes

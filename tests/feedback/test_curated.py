@@ -14,7 +14,7 @@ from feedback.curation.curated import LiveCuratedAnswers, Passage, curated_end, 
 from feedback.models import CuratedAnswer
 from ragsite.core.errors import ConflictError
 from retrieval.engine.values import CuratedAnswer as Given
-from retrieval.knowledge.selectors import scope_for
+from retrieval.knowledge.scopes import scope_for
 from retrieval.models import Chunk
 from tests.factories import ChunkFactory, CollectionFactory, UserFactory
 from tests.feedback.rated import passage

@@ -22,7 +22,7 @@ from ragsite.core.localized import localized, translate, translate_count
 from retrieval.engine.trace import EventSink, Trace
 from retrieval.engine.values import Answer, Question
 from retrieval.engine.workflows.registry import available_workflows
-from retrieval.knowledge.selectors import scope_for_all
+from retrieval.knowledge.scopes import scope_for_all
 from retrieval.management.engine_command import EngineCommand
 
 INTERRUPTED = 130  # the shell's exit status after Ctrl-C

@@ -37,7 +37,8 @@ from retrieval.engine.trace import Trace
 from retrieval.engine.values import Question
 from retrieval.engine.workflows.registry import get_workflow
 from retrieval.knowledge.api.question_fields import search_filters
-from retrieval.knowledge.selectors import documents_named, scope_attached, scope_of_documents, scope_of_earlier
+from retrieval.knowledge.scopes import scope_attached, scope_of_documents, scope_of_earlier
+from retrieval.knowledge.selectors import documents_named
 
 LEASE_S = 6.0  # renewed three times as often
 NO_REVISION = "none"  # as a change's revision: without what ratings make of a search

@@ -25,7 +25,8 @@ from ragsite.core.messages import worded
 from ragsite.models import ApiToken
 from retrieval.knowledge.api.collection_fields import ADDRESS, MAX_NAMES
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.knowledge.selectors import collection_addresses, scope_for
+from retrieval.knowledge.scopes import scope_for
+from retrieval.knowledge.selectors import collection_addresses
 
 
 class NotAskedAgainError(PermissionDeniedError):

@@ -38,7 +38,7 @@ class CollectionRef:
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """What a search may see: made by `retrieval.knowledge.selectors.scope_for`, the only place that decides
+    """What a search may see: made by `retrieval.knowledge.scopes.scope_for`, the only place that decides
     permission."""
 
     collections: tuple[CollectionRef, ...]

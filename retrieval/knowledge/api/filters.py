@@ -16,7 +16,8 @@ from ragsite.core.localized import localized
 from ragsite.core.messages import worded
 from retrieval.knowledge.api.collection_fields import ADDRESS, MAX_NAMES
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.knowledge.selectors import filter_values, scope_attached, scope_for
+from retrieval.knowledge.filter_values import filter_values
+from retrieval.knowledge.scopes import scope_attached, scope_for
 
 
 class FilterValuesQuerySerializer(QuerySerializer):

@@ -25,7 +25,7 @@ from retrieval.engine.values import Query, SearchScope
 from retrieval.knowledge.api.collection_fields import ADDRESS
 from retrieval.knowledge.api.question_fields import FiltersModeField, FiltersSerializer, QuestionField, search_filters
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.knowledge.selectors import scope_for
+from retrieval.knowledge.scopes import scope_for
 
 STAGES: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
 HYBRID = "hybrid"  # both, by the name that `manage.py evaluate` has for it

@@ -17,7 +17,7 @@ from retrieval.engine.values import EmbeddingSpace
 from retrieval.knowledge.index_sync.kept_vectors import kept_vectors, vectors_keep
 from retrieval.knowledge.index_sync.rows import embedding_text
 from retrieval.knowledge.ingest.chunk_size import ChunkSize, chunk_size
-from retrieval.knowledge.selectors import collection_space
+from retrieval.knowledge.scopes import collection_space
 from retrieval.models import Chunk, Collection
 
 

@@ -29,7 +29,7 @@ from retrieval.engine.values import SUMMARY_SEQ, EmbeddingSpace, IndexRow
 from retrieval.knowledge.index_sync.embedding_space import vectors_of
 from retrieval.knowledge.index_sync.rows import index_rows, summary_chunk, with_summary
 from retrieval.knowledge.index_sync.write_lease import write_lease
-from retrieval.knowledge.selectors import collection_space
+from retrieval.knowledge.scopes import collection_space
 from retrieval.knowledge.term_search import stored_terms
 from retrieval.models import Chunk, Collection, Document
 

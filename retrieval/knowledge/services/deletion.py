@@ -17,7 +17,7 @@ from django.db.models.signals import post_delete, pre_delete
 
 from ragsite.core.queueing import enqueue
 from ragsite.core.uploads import UploadsAwayError
-from retrieval.knowledge.selectors import collection_space
+from retrieval.knowledge.scopes import collection_space
 from retrieval.knowledge.services.collections import collection_emptied, collection_touch
 from retrieval.knowledge.services.documents import document_restore, document_unindex
 from retrieval.models import Collection, Document

@@ -30,7 +30,7 @@ from ragsite.core.uploads import UploadsAwayError
 from retrieval.engine.errors import CollectionNotFoundError
 from retrieval.engine.values import EmbeddingSpace
 from retrieval.knowledge.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
-from retrieval.knowledge.selectors import collection_space
+from retrieval.knowledge.scopes import collection_space
 from retrieval.knowledge.services.collections import collection_emptied, collection_touch
 from retrieval.knowledge.services.ingest_jobs import OPEN_STATES, job_user
 from retrieval.knowledge.services.metadata import FILTERED, metadata_clean

@@ -43,7 +43,7 @@ from retrieval.knowledge.index_sync.embedding_space import embedder_of, size_of_
 from retrieval.knowledge.index_sync.rows import index_rows, row_metadata, summary_chunk
 from retrieval.knowledge.ingest.read_document import ReadDocument
 from retrieval.knowledge.ingest.reader import read_file
-from retrieval.knowledge.selectors import collection_space
+from retrieval.knowledge.scopes import collection_space
 from retrieval.knowledge.services.collections import collection_touch
 from retrieval.knowledge.services.documents import document_supersede
 from retrieval.knowledge.services.ingest_jobs import (

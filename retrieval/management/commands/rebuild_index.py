@@ -12,7 +12,8 @@ from tqdm import tqdm
 
 from ragsite.core.localized import translate, translate_count
 from retrieval.knowledge.index_sync.repair import Report, collection_reembed, index_rebuild
-from retrieval.knowledge.selectors import collection_named, collection_space
+from retrieval.knowledge.scopes import collection_space
+from retrieval.knowledge.selectors import collection_named
 from retrieval.management.engine_command import EngineCommand
 from retrieval.models import Collection
 

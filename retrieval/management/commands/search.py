@@ -17,7 +17,7 @@ from retrieval.compose import search_as_answered
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.values import Query, ScoredChunk
 from retrieval.knowledge.api.search import SearchResultSerializer
-from retrieval.knowledge.selectors import scope_for_all
+from retrieval.knowledge.scopes import scope_for_all
 from retrieval.management.engine_command import EngineCommand
 
 SNIPPET_CHARS = 160

@@ -7,7 +7,8 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from retrieval.engine.values import SearchFilters, SearchScope
-from retrieval.knowledge.selectors import DatabaseDocumentReader, scope_for
+from retrieval.knowledge.chunk_store import DatabaseDocumentReader
+from retrieval.knowledge.scopes import scope_for
 from retrieval.models import Collection, Document
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 

@@ -17,7 +17,7 @@ from retrieval.engine.search import completeness
 from retrieval.engine.values import Query, SearchFilters
 from retrieval.knowledge import term_search
 from retrieval.knowledge.index_sync.repair import index_repair
-from retrieval.knowledge.selectors import scope_for_all
+from retrieval.knowledge.scopes import scope_for_all
 from retrieval.knowledge.term_search import stored_terms
 from retrieval.models import Chunk, Document
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory

@@ -16,7 +16,7 @@ from retrieval.engine.values import EmbeddingSpace, Query
 from retrieval.knowledge.index_sync import repair
 from retrieval.knowledge.index_sync.repair import MAINTENANCE, collection_reembed, index_rebuild, index_repair
 from retrieval.knowledge.index_sync.write_lease import write_lease
-from retrieval.knowledge.selectors import scope_for_all
+from retrieval.knowledge.scopes import scope_for_all
 from retrieval.models import Chunk, Collection, Document
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
 from tests.milvus import row

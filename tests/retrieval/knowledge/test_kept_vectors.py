@@ -17,7 +17,7 @@ from retrieval.compose import Engine, close_engine, get_engine
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.values import EmbeddingSpace, Query
 from retrieval.knowledge.index_sync.repair import index_rebuild, index_repair
-from retrieval.knowledge.selectors import collection_space, scope_for_all
+from retrieval.knowledge.scopes import collection_space, scope_for_all
 from retrieval.knowledge.services.documents import document_create, document_reingest, document_update
 from retrieval.knowledge.services.ingest import document_ingest
 from retrieval.models import Collection, Document, KeptVector

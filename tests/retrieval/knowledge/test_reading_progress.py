@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from ragsite.management.commands.up import tell_reading
-from retrieval.knowledge.selectors import scope_for
+from retrieval.knowledge.scopes import scope_for
 from retrieval.knowledge.services.reading_progress import ReadingProgress, reading_progress
 from retrieval.models import Document, IngestJob
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory

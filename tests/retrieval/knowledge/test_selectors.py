@@ -11,12 +11,8 @@ from django.contrib.auth.models import AnonymousUser, Group, User
 from ragsite.core.errors import InvalidInputError
 from retrieval.engine.errors import CollectionNotFoundError
 from retrieval.engine.values import SearchScope, Vocabulary
-from retrieval.knowledge.selectors import (
-    DatabaseChunkStore,
-    collection_ref,
-    scope_for,
-    scope_for_all,
-)
+from retrieval.knowledge.chunk_store import DatabaseChunkStore
+from retrieval.knowledge.scopes import collection_ref, scope_for, scope_for_all
 from retrieval.models import Collection, ShareReply
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 

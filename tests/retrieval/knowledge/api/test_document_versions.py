@@ -11,8 +11,9 @@ from rest_framework.test import APIClient
 
 from retrieval.compose import Engine
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
+from retrieval.knowledge.chunk_store import DatabaseChunkStore
 from retrieval.knowledge.index_sync.repair import index_repair
-from retrieval.knowledge.selectors import DatabaseChunkStore, scope_for
+from retrieval.knowledge.scopes import scope_for
 from retrieval.knowledge.services.documents import document_supersede
 from retrieval.knowledge.services.ingest import document_ingest
 from retrieval.models import Chunk, Document

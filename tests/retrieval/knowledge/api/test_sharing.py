@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from rest_framework.test import APIClient
 
-from retrieval.knowledge.selectors import scope_for
+from retrieval.knowledge.scopes import scope_for
 from retrieval.models import Collection
 from tests.clients import api_of, client_of
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory

@@ -22,7 +22,7 @@ from retrieval.engine.text.analysis import search_terms
 from retrieval.engine.values import SearchFilters
 from retrieval.knowledge.index_sync import repair
 from retrieval.knowledge.index_sync.repair import collection_reembed
-from retrieval.knowledge.selectors import collection_space
+from retrieval.knowledge.scopes import collection_space
 from retrieval.knowledge.services import ingest
 from retrieval.knowledge.services.documents import document_create, document_retry, document_update
 from retrieval.knowledge.services.ingest import document_ingest, ingest_take_next
