@@ -17,9 +17,14 @@ STORED = (Session, Message, Source, DecisionStep, FilledPrompt, AnswerReview, Re
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Those of every thread and connection. However slow the machine is, no part of the answer is saved before its
-    end."""
-    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 3600)
+    """Those of every thread and connection, without those that come every few seconds, however often is asked."""
+    for name in (
+        "chat.runs.run.SAVE_EVERY_S",
+        "feedback.rounds.live.REFRESH_S",
+        "ragsite.runtime.live_settings.REFRESH_S",
+        "retrieval.engine.search.completeness.LOOK_EVERY_S",
+    ):
+        monkeypatch.setattr(name, 3600)
     seen: list[str] = []
 
     def count(name: str) -> None:
