@@ -23,6 +23,7 @@ from ragsite.core.text import clean_text
 from retrieval.engine import values
 from retrieval.engine.steps.grounding.claims import brackets_of
 
+FIRST_SIGN = timedelta(seconds=0.5)  # before a run's first sign of life
 TAKEN_OVER_WITHIN = timedelta(minutes=10)  # of the last sign of life; later nobody waits for it
 TAKEN_OVER_AT_MOST = 2  # times: what ends one process after the other is left alone
 
@@ -38,8 +39,10 @@ def answers_being_written() -> dict[uuid.UUID, datetime]:
 
 
 def answer_declare_left(*, message_id: uuid.UUID, lease_expires_at: datetime) -> bool:
-    """End the lease of a run whose process has died. False: it has shown a sign of life since."""
-    rows = Message.objects.filter(pk=message_id, lease_expires_at=lease_expires_at)
+    """End the lease of a run whose process has died. False: it has shown a sign of life since, or none at all yet: on a
+    busy machine nobody may be listening for seconds after the question was stored."""
+    never_renewed = F("created_at") + (timedelta(seconds=answers.STALE_AFTER_S) + FIRST_SIGN)
+    rows = Message.objects.filter(pk=message_id, lease_expires_at=lease_expires_at, lease_expires_at__gt=never_renewed)
     return bool(rows.update(lease_expires_at=timezone.now()))
 
 

@@ -14,7 +14,9 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from chat.models import Message
+from chat.runs.answers import STALE_AFTER_S
 from chat.runs.event_log import close_event_log, get_event_log
+from chat.runs.left_answers import answer_declare_left
 from chat.runs.running import runs_shut_down
 from chat.runs.stopping import is_listened_for
 from chat.services import take_over
@@ -144,3 +146,12 @@ async def test_a_run_that_writes_is_listened_for(api: Api, workflow: ScriptedWor
     assert not await is_listened_for(uuid4())
     await runs_shut_down()
     await close_event_log()
+
+
+@pytest.mark.django_db
+def test_a_run_that_has_shown_no_sign_of_life_yet_is_not_declared_left() -> None:
+    message = MessageFactory(role="assistant", status="streaming", lease_token=uuid4())
+    for later, is_left in ((STALE_AFTER_S, False), (STALE_AFTER_S + 1.2, True)):
+        until = message.created_at + timedelta(seconds=later)
+        Message.objects.filter(pk=message.pk).update(lease_expires_at=until)
+        assert answer_declare_left(message_id=message.pk, lease_expires_at=until) is is_left
