@@ -65,7 +65,7 @@ async def asked(api: Api, statements: list[str]) -> int:
 
 async def test_a_question_without_a_model(api: Api, handbook: Handbook, offline: Any, statements: list[str]) -> None:
     await handbook()
-    assert await asked(api, statements) <= MOST
+    assert await asked(api, statements) <= MOST + 1  # what stands beside a passage is read, to be shown with it
 
 
 async def test_a_question_with_a_model(api: Api, handbook: Handbook, online: Any, statements: list[str]) -> None:
