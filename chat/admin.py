@@ -27,7 +27,16 @@ class SessionAdmin(ReadOnlyAdmin, admin.ModelAdmin):
 
 @admin.register(Message)
 class MessageAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
-    list_display = ["__str__", "session", "role", "decision", "status", "workflow", "model", "created_at"]
+    list_display = [
+        "__str__",
+        "session",
+        "role",
+        "decision",
+        "status",
+        "workflow",
+        "model",
+        "created_at",
+    ]
     list_filter = ["role", "decision", "status", "workflow"]
     list_select_related = ["session"]
     search_fields = ["text__icontains_han", "session__user__username"]
@@ -47,7 +56,11 @@ class MessageAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     ]
 
     def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Who opens an answer or its question has read it, which the desk's log tells as of who reads at the desk."""
         response = super().change_view(request, object_id, form_url, extra_context)

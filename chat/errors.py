@@ -22,4 +22,6 @@ class AnswerInProgressError(ConflictError):
     """409: one answer at once per session."""
 
     code = "answer_in_progress"
-    message = worded("An answer is already being written in this conversation; wait for it or stop it.")
+    message = worded(
+        "An answer is already being written in this conversation; wait for it or stop it."
+    )

@@ -16,7 +16,9 @@ Rating = Any  # a row of `feedback.models.Rating`
 
 
 class Feedback(Protocol):
-    def with_ratings(self, messages: QuerySet[Message], *, user: User | F | None = None) -> QuerySet[Message]:
+    def with_ratings(
+        self, messages: QuerySet[Message], *, user: User | F | None = None
+    ) -> QuerySet[Message]:
         """Each message gets a list `shown_ratings` of Rating: this user's ratings of it, or everybody's. user: or which
         one, as a rating's row has it.
 

@@ -177,7 +177,10 @@ REASONS: Labels = {  # why an answer is to be looked at
 
 Named = dict[str, tuple[str | Promise, str | Promise]]  # label, hint
 EFFORTS: dict[str, dict[str, Any]] = {  # what of a question's request each stands for
-    "quick": {"workflow": "corrective", "options": {"rewrite": False, "hyde": False, "rerank": False, "judge": False}},
+    "quick": {
+        "workflow": "corrective",
+        "options": {"rewrite": False, "hyde": False, "rerank": False, "judge": False},
+    },
     "careful": {"workflow": "corrective"},
     "thorough": {"workflow": "dual_loop"},
 }
@@ -224,7 +227,9 @@ def script_labels() -> dict[str, Any]:
         "task_states": TASK_STATES,
         "tags": TAGS,
     }
-    return {kind: {name: str(text) for name, text in labels.items()} for kind, labels in lists.items()}
+    return {
+        kind: {name: str(text) for name, text in labels.items()} for kind, labels in lists.items()
+    }
 
 
 def script_efforts() -> list[dict[str, Any]]:
@@ -233,7 +238,14 @@ def script_efforts() -> list[dict[str, Any]]:
     rows = [(name, EFFORT_LABELS[name], request, True) for name, request in EFFORTS.items()]
     rows += [(name, WORKFLOWS[name], {"workflow": name}, False) for name in offered]
     return [
-        {"name": name, "label": str(title), "hint": str(hint), "options": {}, **request, "is_effort": is_effort}
+        {
+            "name": name,
+            "label": str(title),
+            "hint": str(hint),
+            "options": {},
+            **request,
+            "is_effort": is_effort,
+        }
         for name, (title, hint), request, is_effort in rows
         if request["workflow"] in offered
     ]

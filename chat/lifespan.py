@@ -76,7 +76,9 @@ def _drained_at_signal() -> Iterator[None]:
         yield
         return
     loop = asyncio.get_running_loop()
-    theirs = {number: handler for number in STOP_SIGNALS if callable(handler := signal.getsignal(number))}
+    theirs = {
+        number: handler for number in STOP_SIGNALS if callable(handler := signal.getsignal(number))
+    }
     waiting: list[asyncio.Task[None]] = []
 
     def stop(number: signal.Signals, frame: FrameType | None) -> None:
@@ -84,7 +86,10 @@ def _drained_at_signal() -> Iterator[None]:
         theirs[number](number, frame)
 
     async def drain(number: signal.Signals, frame: FrameType | None) -> None:
-        logger.info("no answer is begun any more; those that are being written have %g s", settings.SITE.drain_s)
+        logger.info(
+            "no answer is begun any more; those that are being written have %g s",
+            settings.SITE.drain_s,
+        )
         if not await runs_drain(within_s=settings.SITE.drain_s):
             logger.warning("some answers did not end in time, and are left")
         stop(number, frame)
@@ -161,7 +166,9 @@ async def _start() -> None:
         if not settings.REDIS_URL:
             await _alone()
         count = await sync_to_async(answers_mark_interrupted)(at_start=not settings.REDIS_URL)
-    except DatabaseError as error:  # not migrated, or away: readiness says so; the next look marks them
+    except (
+        DatabaseError
+    ) as error:  # not migrated, or away: readiness says so; the next look marks them
         logger.warning("unfinished answers could not be looked for: %s", error)
         return
     if count:

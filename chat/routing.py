@@ -8,5 +8,7 @@ from chat.api.consumers import ChatConsumer
 websocket_urlpatterns: list[URLPattern] = [
     path("ws/chat/", ChatConsumer.as_asgi()),
     path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi()),
-    re_path("", WebsocketDenier.as_asgi()),  # URLRouter raises for an address that it does not know: a 500
+    re_path(
+        "", WebsocketDenier.as_asgi()
+    ),  # URLRouter raises for an address that it does not know: a 500
 ]

@@ -47,21 +47,27 @@ def session_list(
         sessions = sessions.filter(folder=folder)
     search = clean_text(search).strip()
     if search:
-        matching = Message.objects.filter(session=OuterRef("pk"), superseded=False, text__icontains_han=search)
+        matching = Message.objects.filter(
+            session=OuterRef("pk"), superseded=False, text__icontains_han=search
+        )
         sessions = sessions.filter(Q(title__icontains_han=search) | Exists(matching))
     return sessions.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "pk")
 
 
 def excerpts(sessions: Sequence[Session], search: str) -> dict[UUID, str]:
     """Where the words stand in each of these sessions first, with a little around them."""
-    messages = Message.objects.filter(session__in=sessions, superseded=False, text__icontains_han=search)
+    messages = Message.objects.filter(
+        session__in=sessions, superseded=False, text__icontains_han=search
+    )
     found: dict[UUID, str] = {}
     for session_id, text in messages.order_by("created_at").values_list("session_id", "text"):
         at = to_simplified(text).lower().find(to_simplified(search).lower())
         if session_id not in found and at >= 0:
             start = max(0, at - AROUND)
             end = at + len(search) + AROUND
-            found[session_id] = f"{'…' if start else ''}{clean_line(text[start:end])}{'…' if end < len(text) else ''}"
+            found[session_id] = (
+                f"{'…' if start else ''}{clean_line(text[start:end])}{'…' if end < len(text) else ''}"
+            )
     return found
 
 
@@ -119,7 +125,9 @@ def _in_order(messages: QuerySet[Message]) -> QuerySet[Message]:
 
 def _with_details(messages: QuerySet[Message], user: User | F | None) -> QuerySet[Message]:
     """Everything that `chat.messages.data` shows, in a fixed number of queries."""
-    messages = messages.select_related("session", "reply_to").prefetch_related("sources", "decision_steps")
+    messages = messages.select_related("session", "reply_to").prefetch_related(
+        "sources", "decision_steps"
+    )
     if user is None:
         return messages
     return get_feedback().with_ratings(messages, user=user)
@@ -132,7 +140,9 @@ def _shown(session_id: UUID) -> QuerySet[Message]:
     if not questions.filter(superseded=True).exists():
         return messages
     hidden: set[UUID] = set()
-    for pk, follows, superseded in questions.order_by("created_at", "pk").values_list("pk", "follows", "superseded"):
+    for pk, follows, superseded in questions.order_by("created_at", "pk").values_list(
+        "pk", "follows", "superseded"
+    ):
         if superseded or follows in hidden:
             hidden.add(pk)
     return messages.exclude(pk__in=hidden).exclude(reply_to__in=hidden)
@@ -146,7 +156,9 @@ def message_list(*, user: User, session: Session) -> QuerySet[Message]:
 
 def _versions(message: Message) -> Q:
     if message.role == Message.Role.ASSISTANT:
-        return Q(role=Message.Role.ASSISTANT, reply_to=message.reply_to_id, session=message.session_id)
+        return Q(
+            role=Message.Role.ASSISTANT, reply_to=message.reply_to_id, session=message.session_id
+        )
     return Q(role=Message.Role.USER, follows=message.follows_id, session=message.session_id)
 
 
@@ -177,7 +189,9 @@ def with_versions(messages: Iterable[Message]) -> list[Message]:
 
 def messages_shared(*, session_id: UUID, ids: Sequence[str]) -> QuerySet[Message]:
     """Those of a session that were shared and are still there; who may read them, `chat.services.sharing` decides."""
-    messages = Message.objects.filter(session=session_id, pk__in=ids).exclude(status=Message.Status.STREAMING)
+    messages = Message.objects.filter(session=session_id, pk__in=ids).exclude(
+        status=Message.Status.STREAMING
+    )
     return _in_order(_with_details(messages, None))
 
 
@@ -217,9 +231,13 @@ def _earlier(question: Message) -> QuerySet[Message]:
 
 def history_before(question: Message, *, limit: int) -> tuple[HistoryMessage, ...]:
     """At most `limit` earlier messages, oldest first: questions, and answers that were finished or stopped."""
-    newest_first = _earlier(question).filter(status__in=REMEMBERED).exclude(text="").reverse()[:limit]
+    newest_first = (
+        _earlier(question).filter(status__in=REMEMBERED).exclude(text="").reverse()[:limit]
+    )
     return tuple(
-        HistoryMessage(role="user" if message.role == Message.Role.USER else "assistant", text=message.text)
+        HistoryMessage(
+            role="user" if message.role == Message.Role.USER else "assistant", text=message.text
+        )
         for message in reversed(newest_first)
     )
 
@@ -227,7 +245,12 @@ def history_before(question: Message, *, limit: int) -> tuple[HistoryMessage, ..
 def open_clarification_before(question: Message) -> OpenClarification | None:
     """Set where the last answer before this question asked back."""
     last = _earlier(question).filter(role=Message.Role.ASSISTANT).select_related("reply_to").last()
-    if last is None or last.decision != Message.Decision.CLARIFY or last.reply_to is None or not last.clarification:
+    if (
+        last is None
+        or last.decision != Message.Decision.CLARIFY
+        or last.reply_to is None
+        or not last.clarification
+    ):
         return None
     return OpenClarification(question=last.reply_to.text, clarification=clarification_of(last))
 

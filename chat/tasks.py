@@ -20,7 +20,9 @@ from retrieval.compose import close_engine
 # Of a round; the next one goes on two minutes after it began.
 MOST = 20_000
 WITHIN_S = 90.0
-UNKEPT_FOR = timedelta(minutes=10)  # so that an answer that asked back is known when its reply comes
+UNKEPT_FOR = timedelta(
+    minutes=10
+)  # so that an answer that asked back is known when its reply comes
 REPLAYS_S = 60.0  # then documents that wait to be read get their turn
 
 logger = logging.getLogger(__name__)

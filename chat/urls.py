@@ -42,16 +42,42 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/attachments", AttachmentsApi.as_view(), name="api-attachments"),
     path("api/sessions", SessionListApi.as_view(), name="api-sessions"),
     path("api/sessions/folders", FolderListApi.as_view(), name="api-session-folders"),
-    path("api/sessions/<uuid:session_id>/share", SessionShareApi.as_view(), name="api-session-share"),
+    path(
+        "api/sessions/<uuid:session_id>/share", SessionShareApi.as_view(), name="api-session-share"
+    ),
     path("api/sessions/<uuid:session_id>", SessionApi.as_view(), name="api-session"),
-    path("api/sessions/<uuid:session_id>/messages", SessionMessagesApi.as_view(), name="api-session-messages"),
-    path("api/sessions/<uuid:session_id>/export", SessionExportApi.as_view(), name="api-session-export"),
+    path(
+        "api/sessions/<uuid:session_id>/messages",
+        SessionMessagesApi.as_view(),
+        name="api-session-messages",
+    ),
+    path(
+        "api/sessions/<uuid:session_id>/export",
+        SessionExportApi.as_view(),
+        name="api-session-export",
+    ),
     path("api/messages/<uuid:message_id>", MessageApi.as_view(), name="api-message"),
     path("api/messages/<uuid:message_id>/stop", MessageStopApi.as_view(), name="api-message-stop"),
-    path("api/messages/<uuid:message_id>/regenerate", MessageRegenerateApi.as_view(), name="api-message-regenerate"),
-    path("api/messages/<uuid:message_id>/continue", MessageContinueApi.as_view(), name="api-message-continue"),
+    path(
+        "api/messages/<uuid:message_id>/regenerate",
+        MessageRegenerateApi.as_view(),
+        name="api-message-regenerate",
+    ),
+    path(
+        "api/messages/<uuid:message_id>/continue",
+        MessageContinueApi.as_view(),
+        name="api-message-continue",
+    ),
     path("api/messages/<uuid:message_id>/edit", MessageEditApi.as_view(), name="api-message-edit"),
-    path("api/messages/<uuid:message_id>/versions", MessageVersionsApi.as_view(), name="api-message-versions"),
+    path(
+        "api/messages/<uuid:message_id>/versions",
+        MessageVersionsApi.as_view(),
+        name="api-message-versions",
+    ),
     path("api/messages/<uuid:message_id>/show", MessageShowApi.as_view(), name="api-message-show"),
-    path("api/messages/<uuid:message_id>/events", MessageEventsApi.as_view(), name="api-message-events"),
+    path(
+        "api/messages/<uuid:message_id>/events",
+        MessageEventsApi.as_view(),
+        name="api-message-events",
+    ),
 ]

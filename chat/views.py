@@ -51,12 +51,16 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
         },
         "accept": list(EXTENSIONS),
         "self_corrective": reverse("self_corrective"),
-        "has_archive": Session.objects.filter(user=asking_user(request), archived_at__isnull=False).exists(),
+        "has_archive": Session.objects.filter(
+            user=asking_user(request), archived_at__isnull=False
+        ).exists(),
         "workflows": script_efforts(),
         "words": script_labels(),
         "sample_documents": sample_document_ids(asking_user(request)),
         "default_workflow": settings.RAG.answer.workflow,
-        "web_search": {"by_default": settings.RAG.web_search.by_default} if settings.RAG.web_search.provider else None,
+        "web_search": {"by_default": settings.RAG.web_search.by_default}
+        if settings.RAG.web_search.provider
+        else None,
     }
     context = {
         "boot": boot,
@@ -107,7 +111,12 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         "words": script_labels(),
         "sample_documents": sample_document_ids(asking_user(request)),
     }
-    context = {"boot": boot, "suggestions": _suggestions(request), "samples": 0, "section": "self_corrective"}
+    context = {
+        "boot": boot,
+        "suggestions": _suggestions(request),
+        "samples": 0,
+        "section": "self_corrective",
+    }
     return render(request, "chat/self_corrective.html", context)
 
 
@@ -124,14 +133,18 @@ def shared_link_page(request: HttpRequest, share_id: uuid.UUID, signature: str) 
     return _shared(request, share_id, signature=signature)
 
 
-def _shared(request: HttpRequest, share_id: uuid.UUID, *, signature: str | None = None) -> HttpResponse:
+def _shared(
+    request: HttpRequest, share_id: uuid.UUID, *, signature: str | None = None
+) -> HttpResponse:
     reader = request.user
     try:
         share = share_open(share_id=share_id, reader=reader, signature=signature)
     except NotFoundError as error:
         raise Http404 from error
     entries = shared_entries(share=share, reader=reader)
-    response = render(request, "chat/shared.html", {"share": share, "session": share.session, "entries": entries})
+    response = render(
+        request, "chat/shared.html", {"share": share, "session": share.session, "entries": entries}
+    )
     # Neither the address nor what it shows is to travel further.
     response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
     response["Referrer-Policy"] = "no-referrer"
@@ -149,6 +162,7 @@ def _graph_data(workflow: str) -> dict[str, Any]:
     return {
         "nodes": list(graph.nodes),
         "edges": [
-            {"source": edge.source, "target": edge.target, "conditional": edge.conditional} for edge in graph.edges
+            {"source": edge.source, "target": edge.target, "conditional": edge.conditional}
+            for edge in graph.edges
         ],
     }

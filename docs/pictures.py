@@ -49,7 +49,9 @@ def save(page: Page, name: str) -> None:
 
 def signed_in(request: APIRequest, site: str, name: str, password: str) -> APIRequestContext:
     api = request.new_context(base_url=site, timeout=PATIENCE_MS)
-    token = api.post("/api/auth/token", data={"username": name, "password": password}).json()["token"]
+    token = api.post("/api/auth/token", data={"username": name, "password": password}).json()[
+        "token"
+    ]
     return request.new_context(
         base_url=site, timeout=PATIENCE_MS, extra_http_headers={"Authorization": f"Token {token}"}
     )
@@ -107,7 +109,9 @@ def without_model(page: Page) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("site")
     parser.add_argument("--name", default="admin")
     parser.add_argument("--password", required=True)
@@ -118,8 +122,12 @@ def main() -> None:
         if api.get("/api/status").json()["online"]:
             ask_samples(api)
             pictures = (chat, decision_path, review_desk)
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        context = browser.new_context(base_url=options.site, viewport=SIZE, device_scale_factor=SCALE, locale="en-GB")
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        context = browser.new_context(
+            base_url=options.site, viewport=SIZE, device_scale_factor=SCALE, locale="en-GB"
+        )
         context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
         sign_in(page, options.name, options.password)

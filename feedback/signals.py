@@ -37,14 +37,20 @@ def connect() -> None:
     pre_delete.connect(_on_rating_pre_delete, sender=Rating, dispatch_uid="feedback.rating_goes")
     pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
-    post_delete.connect(_on_user_post_delete, sender=get_user_model(), dispatch_uid="feedback.user_gone")
+    post_delete.connect(
+        _on_user_post_delete, sender=get_user_model(), dispatch_uid="feedback.user_gone"
+    )
 
 
-def _on_rating_pre_delete(sender: type[Model], instance: Rating, origin: Any = None, **_: Any) -> None:
+def _on_rating_pre_delete(
+    sender: type[Model], instance: Rating, origin: Any = None, **_: Any
+) -> None:
     """With it go the questions that nobody else has rated. (`_user_goes` looks after those of an account.)"""
     lock_out_rounds()
     if getattr(origin, "model", type(origin)) is not get_user_model():
-        questions = Evidence.objects.filter(rating=instance).order_by().values_list("question", flat=True)
+        questions = (
+            Evidence.objects.filter(rating=instance).order_by().values_list("question", flat=True)
+        )
         instance._rated_questions = list(questions.distinct())  # type: ignore[attr-defined]
 
 

@@ -4,8 +4,14 @@ from feedback.desk import boost_pages, curated_pages, gap_pages, golden_pages, r
 from feedback.ratings.api import MessageRatingApi, SourceRatingApi
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("api/messages/<uuid:message_id>/rating", MessageRatingApi.as_view(), name="message-rating"),
-    path("api/messages/<uuid:message_id>/sources/<int:marker>/rating", SourceRatingApi.as_view(), name="source-rating"),
+    path(
+        "api/messages/<uuid:message_id>/rating", MessageRatingApi.as_view(), name="message-rating"
+    ),
+    path(
+        "api/messages/<uuid:message_id>/sources/<int:marker>/rating",
+        SourceRatingApi.as_view(),
+        name="source-rating",
+    ),
     path("review/gaps/", gap_pages.gaps_list, name="review_gaps"),
     path("review/gaps/<int:gap_id>/", gap_pages.gap_page, name="review_gap"),
     path("review/gaps/<int:gap_id>/change/", gap_pages.gap_change, name="review_gap_change"),
@@ -13,15 +19,27 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("review/gaps/<int:gap_id>/ask/", gap_pages.gap_again, name="review_gap_ask"),
     path("review/golden/", golden_pages.golden_page, name="review_golden"),
     path("review/golden/new/", golden_pages.golden_new, name="review_golden_new"),
-    path("review/golden/<uuid:question_id>/undo/", golden_pages.golden_undo, name="review_golden_undo"),
+    path(
+        "review/golden/<uuid:question_id>/undo/",
+        golden_pages.golden_undo,
+        name="review_golden_undo",
+    ),
     path("review/ratings/", revision_pages.revisions_list, name="review_revisions"),
     path("review/ratings/round/", revision_pages.round_decide, name="review_round"),
     path("review/ratings/<int:number>/", revision_pages.revision_page, name="review_revision"),
-    path("review/ratings/<int:number>/decide/", revision_pages.revision_decide, name="review_revision_decide"),
+    path(
+        "review/ratings/<int:number>/decide/",
+        revision_pages.revision_decide,
+        name="review_revision_decide",
+    ),
     path("review/boosts/", boost_pages.boosts_list, name="review_boosts"),
     path("review/boosts/new/", boost_pages.boost_new, name="review_boost_new"),
     path("review/boosts/<uuid:boost_id>/end/", boost_pages.boost_end, name="review_boost_end"),
     path("review/curated/", curated_pages.curated_list, name="review_curated"),
     path("review/curated/new/", curated_pages.curated_new, name="review_curated_new"),
-    path("review/curated/<uuid:curated_id>/withdraw/", curated_pages.curated_withdraw, name="review_curated_withdraw"),
+    path(
+        "review/curated/<uuid:curated_id>/withdraw/",
+        curated_pages.curated_withdraw,
+        name="review_curated_withdraw",
+    ),
 ]

@@ -27,7 +27,13 @@ from django.shortcuts import render
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_celery_beat.admin import CrontabScheduleAdmin, IntervalScheduleAdmin, PeriodicTaskAdmin
-from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+from django_celery_beat.models import (
+    ClockedSchedule,
+    CrontabSchedule,
+    IntervalSchedule,
+    PeriodicTask,
+    SolarSchedule,
+)
 from pydantic import ValidationError
 
 from ragsite.accounts.personal_data import LastAdministratorError, deletion_start, export_response
@@ -45,9 +51,13 @@ admin.site.site_title = "Ragsite"
 admin.site.index_title = _("Conversations, documents, ratings")
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 # The provider comes from the environment, secrets of second factors are nobody's to read, sessions end by their owner.
-admin.site.unregister((SocialApp, SocialToken, SocialAccount, Authenticator, UserSession, Config, User))
+admin.site.unregister(
+    (SocialApp, SocialToken, SocialAccount, Authenticator, UserSession, Config, User)
+)
 # Addresses are their owners' to confirm; nothing of the site runs by the sun or once.
-admin.site.unregister((EmailAddress, SolarSchedule, ClockedSchedule, PeriodicTask, IntervalSchedule, CrontabSchedule))
+admin.site.unregister(
+    (EmailAddress, SolarSchedule, ClockedSchedule, PeriodicTask, IntervalSchedule, CrontabSchedule)
+)
 
 
 class OffTheIndex(admin.ModelAdmin):
@@ -117,7 +127,9 @@ def is_above(request: HttpRequest, people: Iterable[User]) -> bool:
 class PersonAdmin(UserAdmin):
     actions = ("take_second_factors", "export_data")
 
-    @admin.action(description=_("Remove the second factors of people who lost them"), permissions=["change"])
+    @admin.action(
+        description=_("Remove the second factors of people who lost them"), permissions=["change"]
+    )
     def take_second_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         if is_above(request, queryset):
             raise PermissionDenied
@@ -131,7 +143,9 @@ class PersonAdmin(UserAdmin):
         return request.user.has_perm("ragsite.handle_personal_data")
 
     @admin.action(description=_("Export personal data"), permissions=["personal_data"])
-    def export_data(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponseBase | None:
+    def export_data(
+        self, request: HttpRequest, queryset: QuerySet[User]
+    ) -> HttpResponseBase | None:
         if len(queryset) != 1:
             messages.error(request, gettext("Choose one person."))
             return None
@@ -146,7 +160,9 @@ class PersonAdmin(UserAdmin):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[Any, ...]:
         """The names alone: what goes with an account may be a hundred thousand rows. And why it can't be."""
         names = [str(person) for person in objs]
-        left = User.objects.filter(is_superuser=True, is_active=True).exclude(pk__in=[person.pk for person in objs])
+        left = User.objects.filter(is_superuser=True, is_active=True).exclude(
+            pk__in=[person.pk for person in objs]
+        )
         is_last = any(person.is_superuser for person in objs) and not left.exists()
         refused = [localized(LastAdministratorError.message)] if is_last else []
         above = {self.opts.verbose_name} if is_above(request, objs) else set()
@@ -159,7 +175,9 @@ class PersonAdmin(UserAdmin):
             deletion_start(user=obj)
         except LastAdministratorError as error:
             raise PermissionDenied from error
-        messages.success(request, gettext("The account is closed, and everything in it is being deleted."))
+        messages.success(
+            request, gettext("The account is closed, and everything in it is being deleted.")
+        )
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for person in queryset:
@@ -188,7 +206,11 @@ class SettingsForm(ConstanceForm):
 
     def save(self) -> list[str]:
         """Returns the keys that were changed."""
-        changed = [name for name in settings.CONSTANCE_CONFIG if self.cleaned_data[name] != self.initial[name]]
+        changed = [
+            name
+            for name in settings.CONSTANCE_CONFIG
+            if self.cleaned_data[name] != self.initial[name]
+        ]
         for name in changed:
             if (value := self.cleaned_data[name]) == settings.CONSTANCE_CONFIG[name][0]:
                 Constance.objects.filter(key=name).delete()
@@ -205,7 +227,9 @@ class SettingsAdmin(ConstanceAdmin):
     def get_config_value(self, name: str, options: Any, form: Any, initial: Any) -> dict[str, Any]:
         shown: dict[str, Any] = super().get_config_value(name, options, form, initial)
         if form.fields[name].disabled:
-            shown["help_text"] += "\n" + gettext("It is set by an environment variable, which decides.")
+            shown["help_text"] += "\n" + gettext(
+                "It is set by an environment variable, which decides."
+            )
         return shown
 
 
@@ -217,7 +241,11 @@ class OwnPromptForm(forms.ModelForm):
         model = OwnPrompt
         fields = ("name", "text")
         widgets = {"text": forms.Textarea(attrs={"rows": 40, "cols": 110, "spellcheck": "false"})}
-        help_texts = {"text": _("The system text, a line ---, and the user text. Delete the prompt to use ours again.")}
+        help_texts = {
+            "text": _(
+                "The system text, a line ---, and the user text. Delete the prompt to use ours again."
+            )
+        }
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
@@ -252,9 +280,15 @@ class OwnPromptAdmin(admin.ModelAdmin):
     list_display = ("name", "updated_at")
     search_fields = ("name", "text")
 
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
         """Without a name: the list of those that there are."""
-        if request.method == "POST" or "name" in request.GET or not self.has_add_permission(request):
+        if (
+            request.method == "POST"
+            or "name" in request.GET
+            or not self.has_add_permission(request)
+        ):
             return super().add_view(request, form_url, extra_context)
         own = set(OwnPrompt.objects.values_list("name", flat=True))
         context = {
@@ -269,5 +303,7 @@ class OwnPromptAdmin(admin.ModelAdmin):
         name = request.GET.get("name", "")
         return {"name": name, "text": shipped_prompts().get(name, "")}
 
-    def get_readonly_fields(self, request: HttpRequest, obj: OwnPrompt | None = None) -> tuple[str, ...]:
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: OwnPrompt | None = None
+    ) -> tuple[str, ...]:
         return ("name",) if obj else ()

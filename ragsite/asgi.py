@@ -38,7 +38,9 @@ async def http(scope: dict[str, Any], receive: Any, send: Any) -> None:
 routes = ProtocolTypeRouter(
     {
         "http": http,
-        "websocket": RefusesWhileDraining(TokenOrCookieAuth(ClosesWhenSignedOut(URLRouter(websocket_urlpatterns)))),
+        "websocket": RefusesWhileDraining(
+            TokenOrCookieAuth(ClosesWhenSignedOut(URLRouter(websocket_urlpatterns)))
+        ),
         "lifespan": lifespan,
     }
 )

@@ -37,7 +37,9 @@ def _never_outlive_the_worker(**_: Any) -> None:
 
 @worker_process_init.connect
 def _trace(**_: Any) -> None:
-    from ragsite.operations import telemetry  # whose settings can be read only when the apps are ready
+    from ragsite.operations import (
+        telemetry,
+    )  # whose settings can be read only when the apps are ready
 
     telemetry.start("worker")
 
@@ -58,7 +60,9 @@ def _tell_figures(**_: Any) -> None:
 
 @worker_ready.connect
 def _show(**_: Any) -> None:
-    from ragsite.runtime import presence  # whose models can be imported only when the apps are ready
+    from ragsite.runtime import (
+        presence,
+    )  # whose models can be imported only when the apps are ready
 
     presence.show_in_thread("worker")
 
@@ -66,6 +70,8 @@ def _show(**_: Any) -> None:
 @task_prerun.connect
 def _take_up_settings(**_: Any) -> None:
     """A task works with the settings that are live when it begins."""
-    from ragsite.runtime import live_settings  # whose models can be imported only when the apps are ready
+    from ragsite.runtime import (
+        live_settings,
+    )  # whose models can be imported only when the apps are ready
 
     live_settings.refresh()

@@ -47,8 +47,12 @@ def _without_redis(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
         yield Finding(
             code="several_without_redis",
             level="error",
-            sentence=_("{count} web processes serve this site, and not all of them have Redis.").format(count=len(web)),
-            to_do=_("Set REDIS_URL to the same server for all of them: without it they end each other's answers."),
+            sentence=_(
+                "{count} web processes serve this site, and not all of them have Redis."
+            ).format(count=len(web)),
+            to_do=_(
+                "Set REDIS_URL to the same server for all of them: without it they end each other's answers."
+            ),
         )
 
 
@@ -61,13 +65,17 @@ def _embedded(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
             code="sqlite_on_several_machines",
             level="error",
             sentence=_("{count} machines share one SQLite file.").format(count=len(hosts)),
-            to_do=_("Set DATABASE_URL to a PostgreSQL server: SQLite's locks do not hold over a network."),
+            to_do=_(
+                "Set DATABASE_URL to a PostgreSQL server: SQLite's locks do not hold over a network."
+            ),
         )
     if any(process.facts.get("milvus_lite") for process in processes):
         yield Finding(
             code="milvus_lite_on_several_machines",
             level="error",
-            sentence=_("Several machines serve this site, and some have an index of their own (Milvus Lite)."),
+            sentence=_(
+                "Several machines serve this site, and some have an index of their own (Milvus Lite)."
+            ),
             to_do=_("Set MILVUS_URI to the same server for all of them."),
         )
 
@@ -91,7 +99,9 @@ def _key(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
             code="keys_differ",
             level="error",
             sentence=_("Not all processes have the same secret key."),
-            to_do=_("Set RAGSITE_SECRET_KEY to the same value everywhere: else people are signed out at random."),
+            to_do=_(
+                "Set RAGSITE_SECRET_KEY to the same value everywhere: else people are signed out at random."
+            ),
         )
     elif not settings.SITE.secret_key and not (settings.DATA_DIR / "secret_key").is_file():
         yield Finding(
@@ -107,8 +117,12 @@ def _prompts(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
         yield Finding(
             code="prompts_differ",
             level="warning",
-            sentence=_("Not all processes have the same files for RAG_REWRITE_PROMPT and RAG_RERANK_PROMPT."),
-            to_do=_("Give them the same files, or write these prompts in the administration in place of the files."),
+            sentence=_(
+                "Not all processes have the same files for RAG_REWRITE_PROMPT and RAG_RERANK_PROMPT."
+            ),
+            to_do=_(
+                "Give them the same files, or write these prompts in the administration in place of the files."
+            ),
         )
     if any((settings.DATA_DIR / "prompts").glob("*.md")):
         yield Finding(
@@ -136,9 +150,9 @@ def _connections(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
         yield Finding(
             code="too_few_connections",
             level="warning",
-            sentence=_("The processes may use {needed} connections to PostgreSQL, which allows {allowed}.").format(
-                needed=needed, allowed=allowed
-            ),
+            sentence=_(
+                "The processes may use {needed} connections to PostgreSQL, which allows {allowed}."
+            ).format(needed=needed, allowed=allowed),
             to_do=_("Raise max_connections, or lower RAGSITE_DATABASE_CONNECTIONS."),
         )
 
@@ -148,7 +162,10 @@ def _differ(processes: Sequence[SiteProcess], fact: str) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------ manage.py check
-MESSAGES: dict[Level, Callable[..., checks.CheckMessage]] = {"error": checks.Error, "warning": checks.Warning}
+MESSAGES: dict[Level, Callable[..., checks.CheckMessage]] = {
+    "error": checks.Error,
+    "warning": checks.Warning,
+}
 
 
 def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
@@ -156,8 +173,15 @@ def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
     try:
         found = findings()
     except DatabaseError as error:
-        return [checks.Warning("The processes of the site are not known.", hint=str(error), id="ragsite.unknown")]
-    return [MESSAGES[each.level](each.sentence, hint=each.to_do, id=f"ragsite.{each.code}") for each in found]
+        return [
+            checks.Warning(
+                "The processes of the site are not known.", hint=str(error), id="ragsite.unknown"
+            )
+        ]
+    return [
+        MESSAGES[each.level](each.sentence, hint=each.to_do, id=f"ragsite.{each.code}")
+        for each in found
+    ]
 
 
 def connect() -> None:

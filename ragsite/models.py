@@ -58,7 +58,10 @@ class ApiToken(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens", verbose_name=_("user")
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="api_tokens",
+        verbose_name=_("user"),
     )
     name = models.CharField(max_length=100, blank=True, verbose_name=_("name"))
     prefix = models.CharField(max_length=12, verbose_name=_("prefix"))
@@ -77,7 +80,9 @@ class ApiToken(models.Model):
     )
     keeps_conversations = models.BooleanField(
         default=False,
-        help_text=_("Questions asked through other programs' protocols stay in the owner's history."),
+        help_text=_(
+            "Questions asked through other programs' protocols stay in the owner's history."
+        ),
         verbose_name=_("keeps conversations"),
     )
     expires_at = models.DateTimeField(null=True, blank=True, verbose_name=_("expires at"))
@@ -113,12 +118,16 @@ class Webhook(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100, verbose_name=_("name"))
-    url = models.CharField(max_length=1000, validators=[URLValidator(["http", "https"])], verbose_name=_("address"))
+    url = models.CharField(
+        max_length=1000, validators=[URLValidator(["http", "https"])], verbose_name=_("address")
+    )
     events = models.JSONField(default=list, verbose_name=_("events"))
     is_active = models.BooleanField(default=False, verbose_name=_("active"))
     secret = models.TextField(editable=False)
     last_at = models.DateTimeField(null=True, editable=False, verbose_name=_("last sent at"))
-    last_error = models.CharField(max_length=500, blank=True, editable=False, verbose_name=_("last error"))
+    last_error = models.CharField(
+        max_length=500, blank=True, editable=False, verbose_name=_("last error")
+    )
 
     class Meta:
         verbose_name = _("webhook")
@@ -138,12 +147,17 @@ class Notification(models.Model):
 
     class Kind(models.TextChoices):
         SHARE = "share.received", _("Somebody shares a collection with you")
-        QUESTION_ANSWERED = "question.answered", _("A question of yours that had no answer was taken care of")
+        QUESTION_ANSWERED = (
+            "question.answered",
+            _("A question of yours that had no answer was taken care of"),
+        )
         DOCUMENT_FAILED = "document.failed", _("A document of yours could not be read")
         DOCUMENT_REPLACED = "document.replaced", _("Somebody replaced a document of yours")
         RATINGS_APPLIED = "ratings.applied", _("Your ratings changed the order of sources")
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notifications")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notifications"
+    )
     kind = models.CharField(max_length=20, choices=Kind)
     subject = models.CharField(max_length=36)
     count = models.PositiveIntegerField(default=1)
@@ -155,12 +169,18 @@ class Notification(models.Model):
         ordering = ["-created_at", "-pk"]
         default_permissions = ()
         constraints = [
-            models.UniqueConstraint(fields=["user", "kind", "subject"], name="notification_once_per_subject")
+            models.UniqueConstraint(
+                fields=["user", "kind", "subject"], name="notification_once_per_subject"
+            )
         ]
         indexes = [
             models.Index(fields=["user", "-created_at"], name="notification_of_user"),
-            models.Index(fields=["user"], condition=models.Q(read_at=None), name="notification_unread"),
-            models.Index(fields=["user"], condition=models.Q(email_pending=True), name="notification_email"),
+            models.Index(
+                fields=["user"], condition=models.Q(read_at=None), name="notification_unread"
+            ),
+            models.Index(
+                fields=["user"], condition=models.Q(email_pending=True), name="notification_email"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -171,7 +191,10 @@ class NotificationPreference(models.Model):
     """Which kinds of notifications a person gets by e-mail, too, and in which language; without a row, none."""
 
     user = models.OneToOneField(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="notification_preference"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="notification_preference",
     )
     emailed = models.JSONField(default=list)
     language = models.CharField(max_length=10, blank=True)
@@ -187,7 +210,9 @@ class NotificationPreference(models.Model):
 class OwnPrompt(models.Model):
     """A prompt that replaces the shipped one of the same name (`retrieval.engine.prompting`), in all processes."""
 
-    name = models.CharField(max_length=100, unique=True, verbose_name=_("name"))  # with its language: rewrite.en
+    name = models.CharField(
+        max_length=100, unique=True, verbose_name=_("name")
+    )  # with its language: rewrite.en
     text = models.TextField(max_length=20_000, verbose_name=_("text"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 

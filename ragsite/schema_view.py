@@ -32,4 +32,6 @@ class SchemaView(SpectacularAPIView):
         if media_type not in self._rendered:
             self._rendered[media_type] = renderer.render(api_schema(), media_type, {})
         disposition = f'inline; filename="ragsite.{renderer.format}"'
-        return HttpResponse(self._rendered[media_type], media_type, headers={"Content-Disposition": disposition})
+        return HttpResponse(
+            self._rendered[media_type], media_type, headers={"Content-Disposition": disposition}
+        )

@@ -28,7 +28,10 @@ from ragsite.core.site_settings import SiteSettings, email_settings, uploads_sto
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
 _DOTENV = {} if TESTING else dotenv_values(BASE_DIR / ".env")  # tests must not read the site's own
-ENVIRON: dict[str, str] = {**{key: value for key, value in _DOTENV.items() if value is not None}, **os.environ}
+ENVIRON: dict[str, str] = {
+    **{key: value for key, value in _DOTENV.items() if value is not None},
+    **os.environ,
+}
 
 refuse_unknown(ENVIRON, (SiteSettings, *GROUPS.values()))
 SITE = SiteSettings.from_env(ENVIRON)
@@ -47,11 +50,15 @@ def _secret_key(data_dir: Path) -> str:
 def _database(default: str) -> dict[str, Any]:
     """The value may hold a password, so that it is not repeated in the error."""
     try:
-        config = dj_database_url.parse(SITE.database_url or default, conn_max_age=0, conn_health_checks=True)
+        config = dj_database_url.parse(
+            SITE.database_url or default, conn_max_age=0, conn_health_checks=True
+        )
     except ValueError:
         config = {}
     if str(config.get("ENGINE")).rpartition(".")[2] not in ("postgresql", "sqlite3"):
-        raise SettingsError("DATABASE_URL is neither postgresql://user:password@host/name nor sqlite:///path")
+        raise SettingsError(
+            "DATABASE_URL is neither postgresql://user:password@host/name nor sqlite:///path"
+        )
     return dict(config)
 
 
@@ -199,7 +206,9 @@ STATICFILES_DIRS = [BASE_DIR / "ragsite" / "web" / "static"]
 # Browsers keep files for a year: their addresses change with them. Tests read files where they lie.
 STATIC_VERSION = "" if TESTING else f"{_static_version(STATICFILES_DIRS[0])}/"
 STATIC_URL = f"/static/{STATIC_VERSION}"
-_COLLECTED = BASE_DIR / "staticfiles" / "root"  # served at /: what `collectstatic` has made, compressed
+_COLLECTED = (
+    BASE_DIR / "staticfiles" / "root"
+)  # served at /: what `collectstatic` has made, compressed
 STATIC_ROOT = _COLLECTED / STATIC_URL.strip("/")
 SERVESTATIC_ROOT = _COLLECTED if _COLLECTED.is_dir() and not TESTING else None
 SERVESTATIC_USE_FINDERS = True  # what was not collected
@@ -212,7 +221,9 @@ STORAGES = {
 MEDIA_ROOT = DATA_DIR / "uploads"
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024  # bodies without files
-DATA_UPLOAD_MAX_NUMBER_FILES = RAG.ingest.max_files_per_upload + 1  # one more, so that our own error answers
+DATA_UPLOAD_MAX_NUMBER_FILES = (
+    RAG.ingest.max_files_per_upload + 1
+)  # one more, so that our own error answers
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SITE.https
 # No inline script, nothing from elsewhere.
@@ -234,7 +245,10 @@ CACHES: dict[str, dict[str, Any]]
 if REDIS_URL:
     CHANNEL_LAYERS = {"default": redis_channel_layer(REDIS_URL)}
     CACHES = {
-        "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL},
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": REDIS_URL,
+        },
         "searches": {
             "BACKEND": "django.core.cache.backends.redis.RedisCache",
             "LOCATION": REDIS_URL,
@@ -268,7 +282,12 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_CHANGE_EMAIL = True  # one address each
 # Where nothing is sent nothing can be confirmed.
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if SENDS_EMAIL else "none"
-ACCOUNT_SIGNUP_FIELDS = ["username*", "email*" if SENDS_EMAIL else "email", "password1*", "password2*"]
+ACCOUNT_SIGNUP_FIELDS = [
+    "username*",
+    "email*" if SENDS_EMAIL else "email",
+    "password1*",
+    "password2*",
+]
 ACCOUNT_PREVENT_ENUMERATION = "strict"
 ACCOUNT_EMAIL_NOTIFICATIONS = SENDS_EMAIL
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = SENDS_EMAIL
@@ -284,7 +303,9 @@ ACCOUNT_RATE_LIMITS = {
 }
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
-MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not SITE.https  # browsers themselves allow it on this machine alone
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = (
+    not SITE.https
+)  # browsers themselves allow it on this machine alone
 MFA_ALLOW_UNVERIFIED_EMAIL = not SENDS_EMAIL
 MFA_TOTP_ISSUER = "Ragsite"
 MFA_TOTP_TOLERANCE = 1  # clocks that differ by half a minute
@@ -293,7 +314,9 @@ OIDC_GROUPS = SITE.oidc_groups
 SOCIALACCOUNT_ADAPTER = "ragsite.accounts.adapters.SocialAccountAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
 SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = ""
-SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [OIDC.as_app()] if OIDC else []}}
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [OIDC.as_app()] if OIDC else []}
+}
 
 # ------------------------------------------------------------------------------------------------ API
 REST_FRAMEWORK = {
@@ -332,7 +355,9 @@ SPECTACULAR_SETTINGS = {
         "GapStateEnum": "feedback.models.KnowledgeGap.State",
         "ReviewStateEnum": "chat.models.AnswerReview.State",
     },
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # public: it describes the program and holds no data
+    "SERVE_PERMISSIONS": [
+        "rest_framework.permissions.AllowAny"
+    ],  # public: it describes the program and holds no data
 }
 
 # ------------------------------------------------------------------------------------------------ Celery
@@ -384,7 +409,13 @@ LOGGING: dict[str, Any] = {
         "refusals": {"()": "django.utils.log.CallbackFilter", "callback": _without_traceback},
         "ids": {"()": "ragsite.core.log_ids.WithIds"},
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": SITE.log_format, "filters": ["ids"]}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": SITE.log_format,
+            "filters": ["ids"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         "django.request": {"filters": ["refusals"]},
@@ -396,7 +427,9 @@ LOGGING: dict[str, Any] = {
         "httpcore": {"level": "WARNING"},
         "jieba": {"level": "WARNING"},
         "dulwich": {"level": "WARNING"},
-        "trafilatura": {"level": "CRITICAL"},  # pages without a main text are told where they are read
+        "trafilatura": {
+            "level": "CRITICAL"
+        },  # pages without a main text are told where they are read
     },
 }
 if SITE.log_format == "json":  # the server's own lines, too, which have handlers of their own

@@ -44,7 +44,9 @@ def samples_load_once() -> int:
 def accounts_tidy() -> int:
     """Expired sessions, and the browsers and addresses of those. Returns how many browsers are forgotten."""
     SessionStore.clear_expired()
-    return UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()[0]
+    return UserSession.objects.exclude(
+        session_key__in=Session.objects.values("session_key")
+    ).delete()[0]
 
 
 @shared_task(**EMAIL_RETRY)

@@ -49,12 +49,18 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("readyz/own", health.readyz_own, name="readyz-own"),
     path("metrics", health.metrics, name="metrics"),
-    path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),  # one door
+    path(
+        "admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")
+    ),  # one door
     path("admin/", admin.site.urls),
     path("administration/", administration.overview_page, name="administration"),
     path("administration/health/", administration.health_page, name="administration_health"),
     path("administration/people/", administration.people_page, name="administration_people"),
-    path("administration/people/<int:user_id>/", administration.person_page, name="administration_person"),
+    path(
+        "administration/people/<int:user_id>/",
+        administration.person_page,
+        name="administration_person",
+    ),
     path("administration/log/", administration.log_page, name="administration_log"),
     path("accounts/invitation/<str:token>/", administration.invitation_page, name="invitation"),
     path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),
@@ -76,16 +82,26 @@ urlpatterns = [
     path("notifications/", notification_pages.notifications_page, name="notifications"),
     path("notifications/read/", notification_pages.all_read, name="notifications_read"),
     path("notifications/emails/", notification_pages.email_wishes, name="notification_emails"),
-    path("notifications/<int:notification_id>/", notification_pages.notification_act, name="notification"),
+    path(
+        "notifications/<int:notification_id>/",
+        notification_pages.notification_act,
+        name="notification",
+    ),
     path("api/notifications", notifications_api.NotificationsApi.as_view()),
     path("api/notifications/read", notifications_api.NotificationsReadApi.as_view()),
     path("api/notifications/settings", notifications_api.NotificationSettingsApi.as_view()),
     path("api/notifications/<int:notification_id>", notifications_api.NotificationApi.as_view()),
     path("settings/models/", models_pages.models_page, name="models"),
     path("api/model-server", models_api.ModelServerApi.as_view(), name="model_server"),
-    path("api/model-server/embedding", embedding_api.EmbeddingApi.as_view(), name="model_server_embedding"),
+    path(
+        "api/model-server/embedding",
+        embedding_api.EmbeddingApi.as_view(),
+        name="model_server_embedding",
+    ),
     path("api/model-server/pulls", models_api.ModelPullsApi.as_view(), name="model_server_pulls"),
-    path("api/model-server/test", models_api.ModelServerTestApi.as_view(), name="model_server_test"),
+    path(
+        "api/model-server/test", models_api.ModelServerTestApi.as_view(), name="model_server_test"
+    ),
     path("api/schema", SchemaView.as_view(), name="schema"),
     path("", include("retrieval.urls")),
     path("", include("feedback.urls")),

@@ -21,7 +21,9 @@ from retrieval.knowledge.services.collections import collection_approve
 from retrieval.knowledge.services.documents import document_delete, document_reingest
 from retrieval.models import Collection, Document, IngestJob
 
-ORDINARY = Collection.objects.filter(conversation_id=None)  # they hold no files of people's conversations
+ORDINARY = Collection.objects.filter(
+    conversation_id=None
+)  # they hold no files of people's conversations
 MOST_CHOICES = 500  # of a filter
 
 
@@ -62,13 +64,22 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
     def approve(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         self._approve(request, queryset, approved=True)
 
-    @admin.action(description=_("Withdraw the approval: search them only where they are named"), permissions=["action"])
+    @admin.action(
+        description=_("Withdraw the approval: search them only where they are named"),
+        permissions=["action"],
+    )
     def withdraw_approval(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         self._approve(request, queryset, approved=False)
 
-    def _approve(self, request: HttpRequest, queryset: QuerySet[Collection], *, approved: bool) -> None:
-        done = sum(collection_approve(collection=collection, approved=approved) for collection in queryset)
-        text = ngettext("%(count)d collection is changed.", "%(count)d collections are changed.", done)
+    def _approve(
+        self, request: HttpRequest, queryset: QuerySet[Collection], *, approved: bool
+    ) -> None:
+        done = sum(
+            collection_approve(collection=collection, approved=approved) for collection in queryset
+        )
+        text = ngettext(
+            "%(count)d collection is changed.", "%(count)d collections are changed.", done
+        )
         self.message_user(request, text % {"count": done}, messages.SUCCESS)
         if left := len(queryset) - done:
             stay = ngettext(
@@ -82,7 +93,11 @@ class CollectionAdmin(ActionsAdmin, admin.ModelAdmin):
     def reembed(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         for collection in queryset:
             reembedding_start(collection=collection)
-        self.message_user(request, _("A worker does it as soon as it can; searches go on meanwhile."), messages.SUCCESS)
+        self.message_user(
+            request,
+            _("A worker does it as soon as it can; searches go on meanwhile."),
+            messages.SUCCESS,
+        )
 
     @admin.display(description=_("Documents"), ordering="document_count")
     def documents_held(self, collection: Any) -> int:
@@ -93,7 +108,10 @@ class CollectionFilter(admin.RelatedFieldListFilter):
     """Without those of conversations, and without looking through all documents for the collections that hold any."""
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
-        return [(row.pk, row.address) for row in ORDINARY.select_related("owner").order_by("name", "pk")[:MOST_CHOICES]]
+        return [
+            (row.pk, row.address)
+            for row in ORDINARY.select_related("owner").order_by("name", "pk")[:MOST_CHOICES]
+        ]
 
 
 class MediaTypeFilter(admin.SimpleListFilter):
@@ -115,7 +133,15 @@ class IngestJobInline(PartOfHistoryAdmin, admin.TabularInline):
     model = IngestJob
     extra = 0
     fields = ["state", "attempts", "holder", "error", "created_at", "started_at", "finished_at"]
-    readonly_fields = ["state", "attempts", "holder", "error", "created_at", "started_at", "finished_at"]
+    readonly_fields = [
+        "state",
+        "attempts",
+        "holder",
+        "error",
+        "created_at",
+        "started_at",
+        "finished_at",
+    ]
 
 
 @admin.register(Document)
@@ -159,7 +185,11 @@ class DocumentAdmin(ActionsAdmin, admin.ModelAdmin):
             except AppError:
                 refused += 1
         queued = len(queryset) - refused
-        text = ngettext("%(count)d document is being read again.", "%(count)d documents are being read again.", queued)
+        text = ngettext(
+            "%(count)d document is being read again.",
+            "%(count)d documents are being read again.",
+            queued,
+        )
         self.message_user(request, text % {"count": queued}, messages.SUCCESS)
         if refused:
             text = ngettext(

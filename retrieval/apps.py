@@ -13,7 +13,10 @@ class RetrievalConfig(AppConfig):
 
         CharField.register_lookup(IContainsHan)
         TextField.register_lookup(IContainsHan)
-        from retrieval.knowledge.services import deletion, sync_sources  # models can be imported only now
+        from retrieval.knowledge.services import (
+            deletion,
+            sync_sources,
+        )  # models can be imported only now
 
         deletion.connect()
         sync_sources.connect()

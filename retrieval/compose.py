@@ -66,11 +66,17 @@ INDEX_CHECK = "retrieval.tasks.index_check"
 REPAIR_EXPIRES_S = 60.0  # by then it was asked for again
 GRACE_S = 30.0  # that an answer may take beyond its time
 _closing: set[asyncio.Future[None]] = set()
-_engines: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Engine]] = WeakKeyDictionary()  # the newest first
-_ports: dict[str, Callable[[Models], Any]] = {}  # makers of parts that nothing here may import; filled in at start-up
+_engines: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Engine]] = (
+    WeakKeyDictionary()
+)  # the newest first
+_ports: dict[
+    str, Callable[[Models], Any]
+] = {}  # makers of parts that nothing here may import; filled in at start-up
 
 
-def use_ports(*, boosts: Callable[[Models], BoostSource], curated: Callable[[Models], CuratedAnswers]) -> None:
+def use_ports(
+    *, boosts: Callable[[Models], BoostSource], curated: Callable[[Models], CuratedAnswers]
+) -> None:
     """Say where engines made from now on get boosts from, and answers that people have written beforehand."""
     _ports.update(boosts=boosts, curated=curated)
 
@@ -169,7 +175,9 @@ def _new(rag: RagSettings) -> Engine:
     )
     store = DatabaseChunkStore()
     terms = DatabaseTermStore()
-    ask_repair = partial(enqueue, INDEX_CHECK, keywords={"unless_busy": True}, expires_s=REPAIR_EXPIRES_S)
+    ask_repair = partial(
+        enqueue, INDEX_CHECK, keywords={"unless_busy": True}, expires_s=REPAIR_EXPIRES_S
+    )
     completeness = IndexCompleteness(index=index, store=terms, ask_repair=ask_repair)
     return Engine(
         settings=rag,
@@ -180,7 +188,12 @@ def _new(rag: RagSettings) -> Engine:
         store=store,
         documents=DatabaseDocumentReader(),
         searcher=HybridSearcher(
-            index=index, store=store, models=models, settings=rag.search, terms=terms, completeness=completeness
+            index=index,
+            store=store,
+            models=models,
+            settings=rag.search,
+            terms=terms,
+            completeness=completeness,
         ),
         reranker=HttpReranker(rag.rerank) if rag.rerank.url else None,
         web=make_web_searcher(rag.web_search),

@@ -57,7 +57,9 @@ class Collection(models.Model):
         related_name="collections",
         verbose_name=_("owner"),
     )
-    visibility = models.CharField(_("visibility"), max_length=10, choices=Visibility, default=Visibility.PRIVATE)
+    visibility = models.CharField(
+        _("visibility"), max_length=10, choices=Visibility, default=Visibility.PRIVATE
+    )
     approved = models.BooleanField(
         _("approved"),
         default=False,
@@ -68,7 +70,9 @@ class Collection(models.Model):
     )
     # Of the handbook that the site came with, which steps back for whoever has documents of their own.
     is_sample = models.BooleanField(default=False, editable=False)
-    groups = models.ManyToManyField(Group, blank=True, related_name="collections", verbose_name=_("groups"))
+    groups = models.ManyToManyField(
+        Group, blank=True, related_name="collections", verbose_name=_("groups")
+    )
     editor_groups = models.ManyToManyField(
         Group,
         blank=True,
@@ -77,11 +81,16 @@ class Collection(models.Model):
         verbose_name=_("editor groups"),
     )
     embedding_model = models.CharField(
-        _("embedding model"), max_length=200, blank=True, help_text=_("Empty until the first document is embedded.")
+        _("embedding model"),
+        max_length=200,
+        blank=True,
+        help_text=_("Empty until the first document is embedded."),
     )
     embedding_dim = models.PositiveIntegerField(_("embedding dim"), null=True, blank=True)
     version = models.PositiveBigIntegerField(
-        _("version"), default=0, help_text=_("Grows with every change: the index state in cache keys.")
+        _("version"),
+        default=0,
+        help_text=_("Grows with every change: the index state in cache keys."),
     )
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
@@ -92,11 +101,16 @@ class Collection(models.Model):
         ordering = ["name"]
         permissions = [
             ("publish_collection", "Can make own collections public"),
-            ("look_up_people", "Can look up people and groups by their first letters, to share with them"),
+            (
+                "look_up_people",
+                "Can look up people and groups by their first letters, to share with them",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(fields=["owner", "name"], name="collection_name_per_owner"),
-            models.UniqueConstraint(fields=["name"], condition=Q(owner=None), name="collection_name_of_site"),
+            models.UniqueConstraint(
+                fields=["name"], condition=Q(owner=None), name="collection_name_of_site"
+            ),
             models.UniqueConstraint(
                 fields=["conversation_id"],
                 condition=Q(conversation_id__isnull=False),
@@ -126,14 +140,20 @@ class CollectionPerson(models.Model):
         EDITOR = "editor", _("Editor")
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="people")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="shared_collections")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="shared_collections"
+    )
     role = models.CharField(max_length=10, choices=Role, default=Role.READER)
 
     class Meta:
         verbose_name = _("person of a collection")
         verbose_name_plural = _("people of a collection")
         ordering = ["collection", "user"]
-        constraints = [models.UniqueConstraint(fields=["collection", "user"], name="person_once_per_collection")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["collection", "user"], name="person_once_per_collection"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.user_id}, {self.get_role_display()}: {self.collection_id}"
@@ -142,14 +162,20 @@ class CollectionPerson(models.Model):
 class ShareReply(models.Model):
     """What somebody said to a share: whether their questions that name no collection search it."""
 
-    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="share_replies")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="share_replies")
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="share_replies"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="share_replies"
+    )
     accepted = models.BooleanField()
 
     class Meta:
         verbose_name = _("reply to a share")
         verbose_name_plural = _("replies to shares")
-        constraints = [models.UniqueConstraint(fields=["collection", "user"], name="share_reply_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "user"], name="share_reply_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.user_id}, {self.accepted}: {self.collection_id}"
@@ -182,12 +208,17 @@ class Document(models.Model):
     file = models.FileField(_("file"), upload_to=upload_path, max_length=300, blank=True)
     media_type = models.CharField(_("media type"), max_length=100, blank=True)
     size_bytes = models.PositiveBigIntegerField(_("size bytes"), default=0)
-    content_hash = models.CharField(_("content hash"), max_length=64, help_text=_("SHA-256 of the file, hexadecimal."))
+    content_hash = models.CharField(
+        _("content hash"), max_length=64, help_text=_("SHA-256 of the file, hexadecimal.")
+    )
     language = models.CharField(_("language"), max_length=10, blank=True)
     department = models.CharField(_("department"), max_length=100, blank=True)
     doc_type = models.CharField(_("doc type"), max_length=100, blank=True)
     policy_year = models.PositiveSmallIntegerField(
-        _("policy year"), null=True, blank=True, validators=[MinValueValidator(1000), MaxValueValidator(9999)]
+        _("policy year"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1000), MaxValueValidator(9999)],
     )
     tags = models.JSONField(_("tags"), default=list, blank=True)
     summary = models.TextField(_("summary"), blank=True)
@@ -196,11 +227,15 @@ class Document(models.Model):
         _("progress"), default=0.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
     )
     error = models.CharField(_("error"), max_length=500, blank=True)
-    error_wording = models.JSONField(null=True, blank=True, editable=False)  # what `error` was made of
+    error_wording = models.JSONField(
+        null=True, blank=True, editable=False
+    )  # what `error` was made of
     page_count = models.PositiveIntegerField(_("page count"), null=True, blank=True)
     chunk_count = models.PositiveIntegerField(_("chunk count"), default=0)
     word_count = models.PositiveIntegerField(_("word count"), default=0)
-    unread = models.JSONField(default=list, blank=True, editable=False)  # wordings of what was not read
+    unread = models.JSONField(
+        default=list, blank=True, editable=False
+    )  # wordings of what was not read
     uploaded_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -232,14 +267,21 @@ class Document(models.Model):
         verbose_name_plural = _("documents")
         ordering = ["-created_at"]
         constraints = [
-            models.UniqueConstraint(fields=["collection", "content_hash"], name="document_content_once_per_collection")
+            models.UniqueConstraint(
+                fields=["collection", "content_hash"], name="document_content_once_per_collection"
+            )
         ]
         indexes = [
             models.Index(fields=["collection", "status"]),
-            models.Index(fields=["collection", "department", "doc_type", "policy_year"], name="document_metadata"),
+            models.Index(
+                fields=["collection", "department", "doc_type", "policy_year"],
+                name="document_metadata",
+            ),
             models.Index(fields=["collection", "size_bytes"], name="document_usage"),
             models.Index(fields=["-created_at", "id", "collection"], name="document_newest"),
-            models.Index(fields=["collection", "-created_at", "id"], name="document_newest_of_collection"),
+            models.Index(
+                fields=["collection", "-created_at", "id"], name="document_newest_of_collection"
+            ),
             # Counts read these alone, and no document.
             models.Index(
                 fields=["collection", "chunk_count"],
@@ -266,7 +308,9 @@ class Document(models.Model):
     @property
     def newer_version(self) -> Document | None:
         """The latest that replaces it; one in another collection, which its reader may not know of, is none."""
-        versions = [one for one in self.newer_versions.all() if one.collection_id == self.collection_id]
+        versions = [
+            one for one in self.newer_versions.all() if one.collection_id == self.collection_id
+        ]
         return max(versions, key=lambda one: one.created_at, default=None)
 
     @property
@@ -287,18 +331,30 @@ class DocumentKey(models.Model):
     """
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="keys")
-    source = models.CharField(max_length=MAX_SOURCE_CHARS)  # a system's name; of one that is kept in step, its id
+    source = models.CharField(
+        max_length=MAX_SOURCE_CHARS
+    )  # a system's name; of one that is kept in step, its id
     key = models.CharField(max_length=MAX_KEY_CHARS)
-    document = models.ForeignKey(Document, null=True, blank=True, on_delete=models.CASCADE, related_name="keys")
-    brought = models.BooleanField(default=False)  # the document came in by this key, and goes with it
-    fingerprint = models.CharField(max_length=200, blank=True)  # as the source told it at the last reading
+    document = models.ForeignKey(
+        Document, null=True, blank=True, on_delete=models.CASCADE, related_name="keys"
+    )
+    brought = models.BooleanField(
+        default=False
+    )  # the document came in by this key, and goes with it
+    fingerprint = models.CharField(
+        max_length=200, blank=True
+    )  # as the source told it at the last reading
     missing_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name = _("document key")
         verbose_name_plural = _("document keys")
         ordering = ["collection", "source", "key"]
-        constraints = [models.UniqueConstraint(fields=["collection", "source", "key"], name="document_key_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["collection", "source", "key"], name="document_key_once"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.source}: {self.key}"
@@ -322,14 +378,22 @@ class SyncSource(Leased):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sync_sources")
-    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="sync_sources")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sync_sources"
+    )
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="sync_sources"
+    )
     kind = models.CharField(max_length=10, choices=Kind)
     address = models.CharField(max_length=1000)
     options = models.JSONField(default=dict, blank=True)
     credentials = models.TextField(blank=True)
-    every_hours = models.PositiveSmallIntegerField(default=24, help_text=_("Hours between two runs; 0: only by hand."))
-    version = models.CharField(max_length=200, blank=True)  # of the whole, when all of it was taken in
+    every_hours = models.PositiveSmallIntegerField(
+        default=24, help_text=_("Hours between two runs; 0: only by hand.")
+    )
+    version = models.CharField(
+        max_length=200, blank=True
+    )  # of the whole, when all of it was taken in
     report = models.JSONField(default=dict, blank=True)
     waits_since = models.DateTimeField(null=True, blank=True, editable=False)
     waits_dry = models.BooleanField(default=False, editable=False)
@@ -355,7 +419,9 @@ class Chunk(models.Model):
     seq = models.PositiveIntegerField()
     text = models.TextField()
     heading = models.CharField(
-        max_length=500, blank=True, help_text=_("Path of headings, outermost first, joined by ' › '.")
+        max_length=500,
+        blank=True,
+        help_text=_("Path of headings, outermost first, joined by ' › '."),
     )
     page = models.PositiveIntegerField(null=True, blank=True)
     page_end = models.PositiveIntegerField(null=True, blank=True)
@@ -367,13 +433,17 @@ class Chunk(models.Model):
     # What the index finds it by, for searches without the index (`retrieval.knowledge.term_search`).
     terms = models.TextField(blank=True, editable=False)
     indexed = models.BooleanField(default=False)  # its vector is durably in Milvus
-    embedded = models.BooleanField(default=False)  # the vector in Milvus, if any, is of its present text and title
+    embedded = models.BooleanField(
+        default=False
+    )  # the vector in Milvus, if any, is of its present text and title
 
     class Meta:
         verbose_name = _("chunk")
         verbose_name_plural = _("chunks")
         ordering = ["document", "seq"]
-        constraints = [models.UniqueConstraint(fields=["document", "seq"], name="chunk_seq_per_document")]
+        constraints = [
+            models.UniqueConstraint(fields=["document", "seq"], name="chunk_seq_per_document")
+        ]
         indexes = [models.Index(fields=["document", "indexed"])]
 
     def __str__(self) -> str:
@@ -418,7 +488,9 @@ class DocumentPart(models.Model):
         verbose_name = _("document part")
         verbose_name_plural = _("document parts")
         ordering = ["document", "number"]
-        constraints = [models.UniqueConstraint(fields=["document", "number"], name="part_number_per_document")]
+        constraints = [
+            models.UniqueConstraint(fields=["document", "number"], name="part_number_per_document")
+        ]
 
     def __str__(self) -> str:
         return f"{self.document_id}, {self.number}"
@@ -437,7 +509,9 @@ class IngestJob(Leased):
         FAILED = "failed", _("Failed")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="jobs", verbose_name=_("document"))
+    document = models.ForeignKey(
+        Document, on_delete=models.CASCADE, related_name="jobs", verbose_name=_("document")
+    )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -450,12 +524,19 @@ class IngestJob(Leased):
     )
     state = models.CharField(_("state"), max_length=10, choices=State, default=State.WAITING)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
-    holder = models.CharField(_("holder"), max_length=100, blank=True, help_text=_("Host and process, for people."))
+    holder = models.CharField(
+        _("holder"), max_length=100, blank=True, help_text=_("Host and process, for people.")
+    )
     waits = models.PositiveSmallIntegerField(
-        _("waits"), default=0, help_text=_("How often it waited because a server was not reachable.")
+        _("waits"),
+        default=0,
+        help_text=_("How often it waited because a server was not reachable."),
     )
     not_before = models.DateTimeField(
-        _("not before"), null=True, blank=True, help_text=_("No worker takes a waiting job before this.")
+        _("not before"),
+        null=True,
+        blank=True,
+        help_text=_("No worker takes a waiting job before this."),
     )
     error = models.CharField(_("error"), max_length=500, blank=True)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
@@ -468,7 +549,9 @@ class IngestJob(Leased):
         ordering = ["-created_at"]
         constraints = [
             models.UniqueConstraint(
-                fields=["document"], condition=Q(state__in=["waiting", "running"]), name="one_open_job_per_document"
+                fields=["document"],
+                condition=Q(state__in=["waiting", "running"]),
+                name="one_open_job_per_document",
             )
         ]
         indexes = [
@@ -485,7 +568,9 @@ class Memory(models.Model):
     """A fact that an earlier answer gave a user, with the question it answered. Only that user sees it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memories")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memories"
+    )
     question = models.CharField(max_length=500)
     text = models.TextField()
     terms = models.TextField(blank=True)  # the distinct analysed terms of both, separated by spaces
@@ -517,7 +602,9 @@ class MemoryOrigin(models.Model):
         verbose_name = _("memory origin")
         verbose_name_plural = _("memory origins")
         ordering = ["pk"]
-        constraints = [models.UniqueConstraint(fields=["memory", "answer_id"], name="memory_origin_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["memory", "answer_id"], name="memory_origin_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.memory_id}: {self.answer_id}"
@@ -547,7 +634,10 @@ class SamplePreference(models.Model):
     """Whether this user's questions leave the sample documents out; without a row, from the third own document on."""
 
     user = models.OneToOneField(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="sample_preference"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="sample_preference",
     )
     left_out = models.BooleanField()
     updated_at = models.DateTimeField(auto_now=True)
@@ -564,7 +654,10 @@ class MemoryPreference(models.Model):
     """Whether answers are remembered for this user; without a row, as the settings say."""
 
     user = models.OneToOneField(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="memory_preference"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="memory_preference",
     )
     enabled = models.BooleanField()
     updated_at = models.DateTimeField(auto_now=True)

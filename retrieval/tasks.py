@@ -32,7 +32,9 @@ from retrieval.models import Collection
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
-COMPARED_EVERY_S = 3600  # by workers that start, where the index is a server's: one that grows starts many
+COMPARED_EVERY_S = (
+    3600  # by workers that start, where the index is a server's: one that grows starts many
+)
 RESUME_EXPIRES_S = 30  # by then the next round has looked again
 AWAY = (IndexUnavailableError, EmbeddingUnavailableError)
 RETRY = {"autoretry_for": AWAY, "max_retries": 10, "retry_backoff": 2, "retry_backoff_max": 60}
@@ -42,7 +44,9 @@ RETRY = {"autoretry_for": AWAY, "max_retries": 10, "retry_backoff": 2, "retry_ba
 def ingest_next() -> str:
     """Parse, embed and index one document: the next in turn. A message too many finds nothing to do ("idle")."""
     outcome = _run(ingest_take_next)
-    if outcome != "idle" and turns():  # the message of a waiting job may have been taken while this one ran
+    if (
+        outcome != "idle" and turns()
+    ):  # the message of a waiting job may have been taken while this one ran
         enqueue(INGEST_NEXT)
     return outcome
 
@@ -67,7 +71,9 @@ def collection_unindex(collection_id: str, model: str, dim: int) -> None:
     _run(lambda: get_engine().index.delete_collection(EmbeddingSpace(model, dim), collection_id))
 
 
-@shared_task(autoretry_for=(UploadsAwayError,), max_retries=30, retry_backoff=2, retry_backoff_max=3600)
+@shared_task(
+    autoretry_for=(UploadsAwayError,), max_retries=30, retry_backoff=2, retry_backoff_max=3600
+)
 def file_delete(name: str) -> None:
     """The file of a document that is deleted: the store was away."""
     default_storage.delete(name)
@@ -104,7 +110,9 @@ def sync_sources_resume() -> int:
     for row in runs_waiting():
         if row.owner_id not in sent:
             sent.add(row.owner_id)
-            sync_source_run.apply_async((str(row.pk), row.waits_dry), retry=False, expires=RESUME_EXPIRES_S)
+            sync_source_run.apply_async(
+                (str(row.pk), row.waits_dry), retry=False, expires=RESUME_EXPIRES_S
+            )
     return len(sent)
 
 
@@ -121,7 +129,9 @@ def _resume_at_start(sender: Any, **_: Any) -> None:
 def _may_compare() -> bool:
     """Whether a worker that starts compares index and database: always with a Milvus Lite, which starts with it and may
     have lost rows; with a server's once in an hour for the whole site, as far as it shares a cache."""
-    return not settings.RAG.milvus.uri or cache.add("index-compared", True, timeout=COMPARED_EVERY_S)
+    return not settings.RAG.milvus.uri or cache.add(
+        "index-compared", True, timeout=COMPARED_EVERY_S
+    )
 
 
 def _run(work: Callable[[], Awaitable[Result]]) -> Result:
@@ -150,4 +160,6 @@ def _queue_again() -> None:
         try:
             current_task.apply_async(args=request.args, kwargs=request.kwargs, retry=False)
         except BROKER_AWAY as error:
-            logger.warning("%s was not queued again: the broker is away (%s)", current_task.name, error)
+            logger.warning(
+                "%s was not queued again: the broker is away (%s)", current_task.name, error
+            )

@@ -40,7 +40,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/documents/<uuid:document_id>/chunks", documents.DocumentChunksApi.as_view()),
     path("api/documents/<uuid:document_id>/content", document_content.DocumentContentApi.as_view()),
     path("api/documents/<uuid:document_id>/file", document_files.DocumentFileApi.as_view()),
-    path("api/documents/<uuid:document_id>/pages/<int:page>/picture", document_files.DocumentPictureApi.as_view()),
+    path(
+        "api/documents/<uuid:document_id>/pages/<int:page>/picture",
+        document_files.DocumentPictureApi.as_view(),
+    ),
     path("api/collections", collections.CollectionsApi.as_view()),
     path("api/collections/<path:name>", collections.CollectionApi.as_view()),
     path("api/sync-sources", sync_sources.SyncSourcesApi.as_view()),

@@ -54,7 +54,20 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400, 413, 415) though
     "sessions_partial_update": "a body without any of its fields",
     "sessions_share_create": "a time that has passed",
 }
-REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
+REJECTED = [
+    "400",
+    "401",
+    "403",
+    "404",
+    "405",
+    "406",
+    "409",
+    "413",
+    "415",
+    "428",
+    "429",
+    "5xx",
+]  # 413: too long
 VARIABLES = {  # thousands of calls by one user are the point here
     "RAG_LIMIT_QUESTIONS_PER_MINUTE": "1000000",
     "RAG_LIMIT_ANSWERS_AT_ONCE": "1000",
@@ -69,8 +82,14 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         token = str(_json(client.post("/api/auth/token", json=credentials))["token"])
         client.headers["Authorization"] = f"Token {token}"
         _json(client.post("/api/collections", json={"name": "conformance"}))
-        file = ("library.md", b"# Library\n\nUndergraduates may borrow up to 12 books at once.\n", "text/markdown")
-        uploaded = _json(client.post("/api/documents", files={"file": file}, data={"collection": "conformance"}))
+        file = (
+            "library.md",
+            b"# Library\n\nUndergraduates may borrow up to 12 books at once.\n",
+            "text/markdown",
+        )
+        uploaded = _json(
+            client.post("/api/documents", files={"file": file}, data={"collection": "conformance"})
+        )
         document = uploaded["documents"][0]["id"]
 
         def ready() -> bool:
@@ -78,12 +97,22 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
 
         if not wait_until(ready, within_s=READY_S):
             raise SystemExit("The document is not read.")
-        answer = _json(client.post("/api/chat", json={"message": "How many books may an undergraduate borrow?"}))
+        answer = _json(
+            client.post(
+                "/api/chat", json={"message": "How many books may an undergraduate borrow?"}
+            )
+        )
         _json(client.put(f"/api/messages/{answer['message_id']}/rating", json={"score": 5}))
-        unanswered = _json(client.post("/api/chat", json={"message": "What does parking on the campus cost?"}))
+        unanswered = _json(
+            client.post("/api/chat", json={"message": "What does parking on the campus cost?"})
+        )
         _json(client.put(f"/api/messages/{unanswered['message_id']}/rating", json={"score": 1}))
         chunk = _json(client.get(f"/api/documents/{document}/chunks"))["results"][0]
-        replay = _json(client.post(f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}))
+        replay = _json(
+            client.post(
+                f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}
+            )
+        )
         return token, {
             "document_id": [document],
             "document": [document],
@@ -115,7 +144,9 @@ def _json(response: httpx.Response) -> Any:
     return response.json()
 
 
-def schemathesis(base: str, folder: Path, *, examples: int, more: list[str]) -> tuple[int, dict[str, Any]]:
+def schemathesis(
+    base: str, folder: Path, *, examples: int, more: list[str]
+) -> tuple[int, dict[str, Any]]:
     """The exit status, and the report."""
     token, ids = prepared(base)
     report, settings = folder / "report.json", folder / "schemathesis.toml"
@@ -132,10 +163,17 @@ def schemathesis(base: str, folder: Path, *, examples: int, more: list[str]) -> 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--examples", type=int, default=4, help="random cases per operation and kind")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--examples", type=int, default=4, help="random cases per operation and kind"
+    )
     arguments, more = parser.parse_known_args()
-    with tempfile.TemporaryDirectory() as name, running_site(Path(name) / "var", **VARIABLES) as site:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        running_site(Path(name) / "var", **VARIABLES) as site,
+    ):
         status, report = schemathesis(site.url, Path(name), examples=arguments.examples, more=more)
     cases, operations = report["test_cases"], report["operations"]
     print(

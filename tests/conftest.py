@@ -24,9 +24,16 @@ from django.db.models import Model
 from django.template import Node, engines
 from django.utils import translation
 
-hypothesis.settings.register_profile("site", deadline=None)  # a busy machine is no fault of what is tested
+hypothesis.settings.register_profile(
+    "site", deadline=None
+)  # a busy machine is no fault of what is tested
 hypothesis.settings.load_profile("site")
-pytest_plugins = ["tests.milvus", "tests.object_store", "tests.ollama_server", "tests.search_engine"]
+pytest_plugins = [
+    "tests.milvus",
+    "tests.object_store",
+    "tests.ollama_server",
+    "tests.search_engine",
+]
 
 BROWSER = "tests/browser"
 # What takes longest goes first, so that no worker is left alone with it in the end. One site serves all browser tests.
@@ -72,7 +79,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if isinstance(item, pytest.Function) and not DOORS.isdisjoint({*vars(item.module), *item.fixturenames}):
+        if isinstance(item, pytest.Function) and not DOORS.isdisjoint(
+            {*vars(item.module), *item.fixturenames}
+        ):
             item.add_marker(pytest.mark.contract)
     if hasattr(config, "workerinput"):
         items.sort(key=_place)
@@ -109,7 +118,9 @@ class _Undefined(str):
         while frame is not None:
             node = frame.f_locals.get("self")
             if isinstance(node, Node) and node.origin is not None:
-                assert not node.origin.name.startswith(OUR_TEMPLATES), f"{variable} in {node.origin.name}"
+                assert not node.origin.name.startswith(OUR_TEMPLATES), (
+                    f"{variable} in {node.origin.name}"
+                )
                 break
             frame = frame.f_back
         return ""
@@ -162,7 +173,9 @@ def django_db_modify_db_settings(
 ) -> None:
     """SQLite in a file, as on a real site: threads wait for its lock, where those of a shared memory database fail."""
     if connection.vendor == "sqlite":
-        connection.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+        connection.settings_dict["TEST"]["NAME"] = str(
+            tmp_path_factory.mktemp("database") / "test.sqlite3"
+        )
 
 
 @pytest.fixture(scope="session")
@@ -175,9 +188,13 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         every = apps.get_models(include_auto_created=True)  # and which group has which permission
         models = [model for model in every if model._meta.managed and not model._meta.proxy]
-        existing = connection.introspection.django_table_names(only_existing=True, include_views=False)
+        existing = connection.introspection.django_table_names(
+            only_existing=True, include_views=False
+        )
         tables = [table for table in existing if table not in made_once]
-        rows_of = [_rows(cursor, model) for model in models if model._meta.db_table not in made_once]
+        rows_of = [
+            _rows(cursor, model) for model in models if model._meta.db_table not in made_once
+        ]
     migrated = [(statement, rows) for statement, rows in rows_of if rows]
 
     def sql_flush(style: Any, connection: Any, **options: Any) -> list[str]:
@@ -216,7 +233,9 @@ def _filled(connection: Any, tables: list[str]) -> list[str]:
         return tables
     quoted = connection.ops.quote_name
     with connection.cursor() as cursor:
-        cursor.execute(" UNION ALL ".join(f"SELECT EXISTS (SELECT 1 FROM {quoted(table)})" for table in tables))
+        cursor.execute(
+            " UNION ALL ".join(f"SELECT EXISTS (SELECT 1 FROM {quoted(table)})" for table in tables)
+        )
         return [table for table, (filled,) in zip(tables, cursor.fetchall(), strict=True) if filled]
 
 

@@ -33,7 +33,11 @@ class UserFactory(DjangoModelFactory):
     @classmethod
     def _create(cls, model_class: type[User], *args: Any, **kwargs: Any) -> User:
         kwargs.setdefault("password", PASSWORD)
-        make = model_class.objects.create_superuser if kwargs.get("is_superuser") else model_class.objects.create_user
+        make = (
+            model_class.objects.create_superuser
+            if kwargs.get("is_superuser")
+            else model_class.objects.create_user
+        )
         return make(*args, **kwargs)
 
 
@@ -44,7 +48,9 @@ class CollectionFactory(DjangoModelFactory):
         model = Collection
 
     class Params:
-        builtin = factory.Trait(embedding_model=BUILTIN_SPACE.model, embedding_dim=BUILTIN_SPACE.dim)
+        builtin = factory.Trait(
+            embedding_model=BUILTIN_SPACE.model, embedding_dim=BUILTIN_SPACE.dim
+        )
 
     name = factory.Sequence(lambda n: f"collection{n}")
     visibility = Collection.Visibility.PUBLIC
@@ -61,7 +67,9 @@ class DocumentFactory(DjangoModelFactory):
     file_name = factory.Sequence(lambda n: f"regulation-{n}.md")
     media_type = "text/markdown"
     size_bytes = 1200
-    content_hash = factory.LazyAttribute(lambda document: hashlib.sha256(document.file_name.encode()).hexdigest())
+    content_hash = factory.LazyAttribute(
+        lambda document: hashlib.sha256(document.file_name.encode()).hexdigest()
+    )
     language = "en"
     department = "Registry"
     doc_type = "regulation"
@@ -120,7 +128,11 @@ class MessageFactory(DjangoModelFactory):
 
     class Params:
         question = factory.Trait(
-            role=Message.Role.USER, text="How many books may I borrow?", decision="", workflow="", model=""
+            role=Message.Role.USER,
+            text="How many books may I borrow?",
+            decision="",
+            workflow="",
+            model="",
         )
 
     session = factory.SubFactory(SessionFactory)
@@ -159,7 +171,9 @@ class SourceFactory(DjangoModelFactory):
     page = 2
     heading = "Loans › Undergraduates"
     text = "Undergraduates may borrow ten books for four weeks."
-    scores = factory.LazyFunction(lambda: {"dense": 0.71, "bm25": 12.3, "fused": 0.031, "rerank": 0.9, "final": 0.9})
+    scores = factory.LazyFunction(
+        lambda: {"dense": 0.71, "bm25": 12.3, "fused": 0.031, "rerank": 0.9, "final": 0.9}
+    )
     cited = True
 
 

@@ -97,7 +97,11 @@ def unit_vector(*values: float, dim: int = SPACE.dim) -> np.ndarray:
 
 
 def row(
-    text: str, *vector: float, chunk_id: str | None = None, dim_of: EmbeddingSpace = SPACE, **metadata: object
+    text: str,
+    *vector: float,
+    chunk_id: str | None = None,
+    dim_of: EmbeddingSpace = SPACE,
+    **metadata: object,
 ) -> IndexRow:
     """An index row in COLLECTION, with a document of its own unless one is given."""
     fields: dict[str, object] = {

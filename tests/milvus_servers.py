@@ -38,7 +38,9 @@ class MilvusServer:
     """In front of the Lite at `lite_uri`. calls: how often each method was asked. certificate: PEM (key, chain).
     port: 0 for a free one."""
 
-    def __init__(self, lite_uri: str, *, certificate: tuple[bytes, bytes] | None = None, port: int = 0) -> None:
+    def __init__(
+        self, lite_uri: str, *, certificate: tuple[bytes, bytes] | None = None, port: int = 0
+    ) -> None:
         self.calls: Counter[str] = Counter()
         self.refused_flushes = 0
         self.consistency: list[int] = []  # of each search
@@ -50,7 +52,9 @@ class MilvusServer:
         self._server = grpc.server(ThreadPoolExecutor(8))
         self._server.add_generic_rpc_handlers((_Handler(self),))
         if certificate:
-            port = self._server.add_secure_port(f"127.0.0.1:{port}", grpc.ssl_server_credentials([certificate]))
+            port = self._server.add_secure_port(
+                f"127.0.0.1:{port}", grpc.ssl_server_credentials([certificate])
+            )
             self.uri = f"https://localhost:{port}"
         else:
             port = self._server.add_insecure_port(f"127.0.0.1:{port}")
@@ -65,7 +69,9 @@ class MilvusServer:
         self.calls[method] += 1
         if self.fail_next[method]:
             self.fail_next[method] -= 1
-            status = common_pb2.Status(code=NODE_LOST, reason="channel not available", retriable=True)
+            status = common_pb2.Status(
+                code=NODE_LOST, reason="channel not available", retriable=True
+            )
             return _with_status(method, status)
         if change := getattr(self, f"_{method.lower()}", None):
             return change(request, metadata)
@@ -83,7 +89,9 @@ class MilvusServer:
             if now < self._flushed_at.get(name, -FLUSH_EVERY_S) + FLUSH_EVERY_S:
                 self.refused_flushes += 1
                 status = common_pb2.Status(
-                    code=RATE_LIMIT, error_code=common_pb2.RateLimit, reason="rate limit exceeded [rate=0.1]"
+                    code=RATE_LIMIT,
+                    error_code=common_pb2.RateLimit,
+                    reason="rate limit exceeded [rate=0.1]",
                 )
                 return milvus_pb2.FlushResponse(status=status).SerializeToString()
             self._flushed_at[name] = now
@@ -107,13 +115,19 @@ class MilvusServer:
         asked = milvus_pb2.CreateIndexRequest.FromString(request)
         options = {pair.key: pair.value for pair in asked.extra_params}
         assert "params" not in options, "a server would leave these out"
-        named = {key: options.pop(key) for key in list(options) if key not in ("index_type", "metric_type")}
+        named = {
+            key: options.pop(key)
+            for key in list(options)
+            if key not in ("index_type", "metric_type")
+        }
         if options["index_type"] == "AUTOINDEX":
             options["index_type"] = "HNSW"
             named = {"M": "16", "efConstruction": "200"}
         del asked.extra_params[:]
         options["params"] = json.dumps({key: json.loads(value) for key, value in named.items()})
-        asked.extra_params.extend(common_pb2.KeyValuePair(key=key, value=value) for key, value in options.items())
+        asked.extra_params.extend(
+            common_pb2.KeyValuePair(key=key, value=value) for key, value in options.items()
+        )
         return self._forward("CreateIndex", asked.SerializeToString(), metadata)
 
     def _loadcollection(self, request: bytes, metadata: Any) -> bytes:
@@ -132,7 +146,9 @@ class MilvusServer:
         self.templates += [len(_items(value)) for value in asked.expr_template_values.values()]
         asked.dsl = _filled(asked.dsl, asked.expr_template_values)
         asked.ClearField("expr_template_values")
-        answer = milvus_pb2.SearchResults.FromString(self._forward("Search", asked.SerializeToString(), metadata))
+        answer = milvus_pb2.SearchResults.FromString(
+            self._forward("Search", asked.SerializeToString(), metadata)
+        )
         if any(pair.key == "anns_field" and pair.value == "sparse" for pair in asked.search_params):
             scores = [abs(score) for score in answer.results.scores]
             del answer.results.scores[:]
@@ -160,7 +176,11 @@ def _filled(expression: str, values: Any) -> str:
 
 
 def _with_status(method: str, status: Any) -> bytes:
-    kinds = {"Search": milvus_pb2.SearchResults, "Query": milvus_pb2.QueryResults, "Upsert": milvus_pb2.MutationResult}
+    kinds = {
+        "Search": milvus_pb2.SearchResults,
+        "Query": milvus_pb2.QueryResults,
+        "Upsert": milvus_pb2.MutationResult,
+    }
     return kinds[method](status=status).SerializeToString()
 
 
@@ -170,7 +190,11 @@ class _Handler(grpc.GenericRpcHandler):
 
     def service(self, handler_call_details: Any) -> Any:
         method = handler_call_details.method.removeprefix(SERVICE)
-        metadata = [pair for pair in handler_call_details.invocation_metadata if pair[0] in ("dbname", "authorization")]
+        metadata = [
+            pair
+            for pair in handler_call_details.invocation_metadata
+            if pair[0] in ("dbname", "authorization")
+        ]
 
         def answer(request: bytes, context: Any) -> bytes:
             try:

@@ -6,7 +6,13 @@ import asyncio
 import json as jsonlib
 from typing import Any
 
-REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 500: "Internal Server Error", 503: "Service Unavailable"}
+REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    404: "Not Found",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
 
 
 class ClientGoneError(Exception):
@@ -36,7 +42,9 @@ class Connection:
         await self.send_raw_json(jsonlib.dumps(body).encode(), status)
 
     async def send_raw_json(self, data: bytes, status: int = 200) -> None:
-        await self._write(self._head(status, "application/json", f"Content-Length: {len(data)}") + data)
+        await self._write(
+            self._head(status, "application/json", f"Content-Length: {len(data)}") + data
+        )
 
     async def start_stream(self) -> None:
         await self._write(self._head(200, "application/x-ndjson", "Transfer-Encoding: chunked"))

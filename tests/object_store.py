@@ -30,7 +30,11 @@ class Bucket:
 
     def __init__(self, address: str) -> None:
         self.bucket = boto3.resource(
-            "s3", endpoint_url=address, region_name="us-east-1", aws_access_key_id="k", aws_secret_access_key="s"
+            "s3",
+            endpoint_url=address,
+            region_name="us-east-1",
+            aws_access_key_id="k",
+            aws_secret_access_key="s",
         ).Bucket(BUCKET)
 
     def make(self) -> None:

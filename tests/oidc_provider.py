@@ -29,7 +29,11 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "eva": {"email": "owner@example.org", "verified": False, "told": "false", "groups": []},
     "ada": {"email": "ada@example.org", "verified": True, "told": "true", "groups": "library"},
     "one": {"email": "one@example.org", "verified": True, "groups": 1},
-    "odd": {"email": "odd@example.org", "verified": True, "groups": [["library"], {"name": "library"}, 1, None]},
+    "odd": {
+        "email": "odd@example.org",
+        "verified": True,
+        "groups": [["library"], {"name": "library"}, 1, None],
+    },
 }
 
 
@@ -37,7 +41,15 @@ PEOPLE: dict[str, dict[str, Any]] = {
 def provider(port: int, *callbacks: str, order: int = 1) -> Iterator[str]:
     """Its address, once it answers."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "tests.oidc_provider", str(port), folder, str(order), *callbacks]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.oidc_provider",
+            str(port),
+            folder,
+            str(order),
+            *callbacks,
+        ]
         process = subprocess.Popen(command, cwd=Path(__file__).parent.parent)
         url = f"http://localhost:{port}"
         try:
@@ -116,7 +128,9 @@ def main(port: int, folder: str, order: int, callbacks: list[str]) -> None:
     client.save()
     for name, told in list(PEOPLE.items())[::order]:
         user = User.objects.create_user(name, told["email"], PASSWORD)
-        EmailAddress.objects.create(user=user, email=told["email"], verified=told["verified"], primary=True)
+        EmailAddress.objects.create(
+            user=user, email=told["email"], verified=told["verified"], primary=True
+        )
     run("localhost", port, get_wsgi_application(), threading=True)
 
 

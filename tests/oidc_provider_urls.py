@@ -11,7 +11,9 @@ from tests.oidc_provider import PEOPLE
 
 
 class Adapter(DefaultOIDCAdapter):
-    def get_claims(self, purpose: Any, user: Any, client: Any, scopes: Any, **kwargs: Any) -> dict[str, Any]:
+    def get_claims(
+        self, purpose: Any, user: Any, client: Any, scopes: Any, **kwargs: Any
+    ) -> dict[str, Any]:
         claims = super().get_claims(purpose, user, client, scopes, **kwargs)
         person = PEOPLE[user.username]
         if "told" in person:

@@ -80,10 +80,14 @@ class Reading:
 
     @classmethod
     def of(cls, messages: Sequence[Mapping[str, Any]]) -> Reading:
-        asked = [str(message.get("content", "")) for message in messages if message.get("role") == "user"]
+        asked = [
+            str(message.get("content", "")) for message in messages if message.get("role") == "user"
+        ]
         text = asked[-1] if asked else ""
         everything = "\n".join(str(message.get("content", "")) for message in messages)
-        found = QUESTION.findall(text) or [line for line in text.splitlines() if line.strip().endswith(("?", "？"))]
+        found = QUESTION.findall(text) or [
+            line for line in text.splitlines() if line.strip().endswith(("?", "？"))
+        ]
         passages = {}
         for match in list(PASSAGE.finditer(text)) or PASSAGE.finditer(everything):
             number = int(match["a"] or match["b"] or match["c"])
@@ -112,8 +116,16 @@ class Reading:
             return "NO_ANSWER"
         if score == 0:
             return "I cannot find this in the documents."
-        sentences = [sentence.strip() for sentence in SENTENCE.findall(self.passages[marker]) if sentence.strip()]
-        best = max(sentences, key=lambda sentence: overlap(self.question, sentence), default=self.passages[marker])
+        sentences = [
+            sentence.strip()
+            for sentence in SENTENCE.findall(self.passages[marker])
+            if sentence.strip()
+        ]
+        best = max(
+            sentences,
+            key=lambda sentence: overlap(self.question, sentence),
+            default=self.passages[marker],
+        )
         return f"{best} [{marker}]"
 
 
@@ -122,7 +134,9 @@ def filled(schema: Mapping[str, Any], reading: Reading) -> Any:
     return _value(schema, "", reading, reading.best[1], None)
 
 
-def _value(schema: Mapping[str, Any], name: str, reading: Reading, score: float, marker: int | None) -> Any:
+def _value(
+    schema: Mapping[str, Any], name: str, reading: Reading, score: float, marker: int | None
+) -> Any:
     if "enum" in schema:
         return _choose(schema["enum"], score)
     if "anyOf" in schema:
@@ -140,14 +154,19 @@ def _value(schema: Mapping[str, Any], name: str, reading: Reading, score: float,
         case "integer" if name == "passage":
             return marker if marker is not None else reading.best[0]
         case kind:
-            low, high = schema.get("minimum", 0), schema.get("maximum", 1 if kind == "number" else 10)
+            low, high = (
+                schema.get("minimum", 0),
+                schema.get("maximum", 1 if kind == "number" else 10),
+            )
             return round(low + (high - low) * score, 3 if kind == "number" else None)
 
 
 def _list(schema: Mapping[str, Any], name: str, reading: Reading, score: float) -> list[Any]:
     items, found = schema["items"], list[Any]()
     if items.get("type") == "object" or name == "scores":
-        found = [_value(items, name, reading, each, number) for number, each in reading.scores.items()]
+        found = [
+            _value(items, name, reading, each, number) for number, each in reading.scores.items()
+        ]
     elif items.get("type") == "integer":
         found = [number for number, each in reading.scores.items() if each >= RELEVANT]
     elif "quer" in name:
@@ -170,7 +189,9 @@ def _string(schema: Mapping[str, Any], name: str, reading: Reading) -> str:
 def _choose(values: Sequence[Any], score: float) -> Any:
     by_name = {str(value).lower(): value for value in values}
     for wanted in (
-        ("answer", "sufficient", "retrieve") if score >= RELEVANT else ("no_answer", "insufficient", "retrieve")
+        ("answer", "sufficient", "retrieve")
+        if score >= RELEVANT
+        else ("no_answer", "insufficient", "retrieve")
     ):
         if wanted in by_name:
             return by_name[wanted]

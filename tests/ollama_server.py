@@ -48,7 +48,9 @@ class Reply:
 
     match: str | None = None  # regular expression over the whole prompt, or the texts to embed
     endpoint: str | None = "chat"  # chat, embed, tags, show, version; None: any
-    structured: bool | None = None  # True: only requests for a JSON object; False: only those for text
+    structured: bool | None = (
+        None  # True: only requests for a JSON object; False: only those for text
+    )
     times: int | None = None  # how often it serves; None: always
     text: str | None = None
     pieces: Sequence[str] = ()  # the text as it is cut for the stream; by default at its words
@@ -83,7 +85,9 @@ class RecordedRequest:
         if self.endpoint == "embed":
             texts = self.body.get("input", "")
             return texts if isinstance(texts, str) else "\n".join(texts)
-        return "\n".join(str(message.get("content", "")) for message in self.body.get("messages", []))
+        return "\n".join(
+            str(message.get("content", "")) for message in self.body.get("messages", [])
+        )
 
     @property
     def is_structured(self) -> bool:
@@ -203,7 +207,9 @@ class OllamaServer:
         task = asyncio.get_running_loop().create_task(self._connection(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: writer.transport.abort())  # one that was cancelled before its first step, too
+        task.add_done_callback(
+            lambda _: writer.transport.abort()
+        )  # one that was cancelled before its first step, too
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         protocol = writer.transport.get_protocol()
@@ -216,7 +222,9 @@ class OllamaServer:
                 request = RecordedRequest(path.removeprefix("/api/"), body)
                 if path in openai_protocol.ENDPOINTS:
                     connection = openai_protocol.OpenAIConnection(writer, protocol.gone)
-                    request = RecordedRequest(openai_protocol.ENDPOINTS[path], openai_protocol.as_ollama(path, body))
+                    request = RecordedRequest(
+                        openai_protocol.ENDPOINTS[path], openai_protocol.as_ollama(path, body)
+                    )
                 self.requests.append(request)
                 await self._respond(request, connection)
         except (ClientGoneError, ConnectionError, asyncio.IncompleteReadError):
@@ -239,7 +247,9 @@ class OllamaServer:
         reply = self._reply_for(request)
         await connection.wait(reply.delay_s)
         if reply.status != 200:
-            await connection.send_json({"error": reply.error or REASONS[reply.status]}, reply.status)
+            await connection.send_json(
+                {"error": reply.error or REASONS[reply.status]}, reply.status
+            )
         elif reply.disconnect_after is not None and request.endpoint != "chat":
             connection.cut()
         elif reply.body is not None:
@@ -273,7 +283,10 @@ class OllamaServer:
         if request.endpoint == "embed":
             texts = request.body.get("input", [])
             texts = [texts] if isinstance(texts, str) else texts
-            return {"model": name, "embeddings": [answers.embed(text, model.dim) for text in texts]}, 200
+            return {
+                "model": name,
+                "embeddings": [answers.embed(text, model.dim) for text in texts],
+            }, 200
         if "completion" not in model.capabilities:
             return {"error": f'"{name}" does not support chat'}, 400
         if request.body.get("think") and "thinking" not in model.capabilities:
@@ -293,7 +306,12 @@ class OllamaServer:
             for part in range(5):
                 if await self._breaks(request.pieces_sent, reply, connection):
                     return
-                line = {"status": f"pulling {file}", "digest": file, "total": size, "completed": size * part // 4}
+                line = {
+                    "status": f"pulling {file}",
+                    "digest": file,
+                    "total": size,
+                    "completed": size * part // 4,
+                }
                 await connection.line(line)
                 request.pieces_sent += 1
         self.add_model(name, "embedding" if "embed" in name else "completion")
@@ -318,7 +336,10 @@ class OllamaServer:
         return Reply()
 
     async def _chat(self, request: RecordedRequest, reply: Reply, connection: Connection) -> None:
-        thinks = request.body.get("think") is not False and "thinking" in self._model(request).capabilities
+        thinks = (
+            request.body.get("think") is not False
+            and "thinking" in self._model(request).capabilities
+        )
         limit = request.body.get("options", {}).get("num_predict")
         pieces, done_reason = list(reply.pieces) or self._pieces(request, reply), reply.done_reason
         if limit and limit > 0 and len(pieces) > limit:
@@ -343,7 +364,12 @@ class OllamaServer:
         await connection.end_stream()
 
     async def _whole(
-        self, request: RecordedRequest, reply: Reply, connection: Connection, pieces: list[str], done_reason: str
+        self,
+        request: RecordedRequest,
+        reply: Reply,
+        connection: Connection,
+        pieces: list[str],
+        done_reason: str,
     ) -> None:
         """The same in one piece: nothing goes out before the last token is written."""
         if reply.endless:  # a runaway reply, as long as it may be
@@ -358,7 +384,9 @@ class OllamaServer:
             request.pieces_sent += 1
         body = self._line(request, "".join(pieces))
         if reply.error_after is not None:
-            await connection.send_json({"error": reply.error or "model runner has unexpectedly stopped"}, 500)
+            await connection.send_json(
+                {"error": reply.error or "model runner has unexpectedly stopped"}, 500
+            )
         elif reply.malformed_after is not None:
             await connection.send_raw_json(b'{"message": {"content": "half')
         else:
@@ -367,7 +395,10 @@ class OllamaServer:
 
     def _end(self, request: RecordedRequest, pieces: list[str], done_reason: str) -> dict[str, Any]:
         """What the last line tells."""
-        counts = {"prompt_eval_count": len(answers.tokens(request.prompt)), "eval_count": len(pieces)}
+        counts = {
+            "prompt_eval_count": len(answers.tokens(request.prompt)),
+            "eval_count": len(pieces),
+        }
         return {"done": True, "done_reason": done_reason, **counts}
 
     async def _breaks(self, sent: int, reply: Reply, connection: Connection) -> bool:
@@ -402,9 +433,20 @@ class OllamaServer:
             text = "{}" if schema else reading.text
         return answers.tokens(text)
 
-    def _line(self, request: RecordedRequest, content: str, *, thinking: str = "") -> dict[str, Any]:
-        message = {"role": "assistant", "content": content, **({"thinking": thinking} if thinking else {})}
-        return {"model": request.body["model"], "created_at": "2026-01-01T00:00:00Z", "message": message, "done": False}
+    def _line(
+        self, request: RecordedRequest, content: str, *, thinking: str = ""
+    ) -> dict[str, Any]:
+        message = {
+            "role": "assistant",
+            "content": content,
+            **({"thinking": thinking} if thinking else {}),
+        }
+        return {
+            "model": request.body["model"],
+            "created_at": "2026-01-01T00:00:00Z",
+            "message": message,
+            "done": False,
+        }
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[str, int] | None:
@@ -444,7 +486,11 @@ def rag_settings(settings: Any) -> RagSettingsChanger:
 
     def change(**sections: Any) -> None:
         for name, fields in sections.items():
-            value = getattr(settings.RAG, name).replace(**fields) if isinstance(fields, dict) else fields
+            value = (
+                getattr(settings.RAG, name).replace(**fields)
+                if isinstance(fields, dict)
+                else fields
+            )
             settings.RAG = settings.RAG.replace(**{name: value})
 
     return change
@@ -454,7 +500,13 @@ def rag_settings(settings: Any) -> RagSettingsChanger:
 def online(ollama: OllamaServer, rag_settings: RagSettingsChanger) -> OllamaServer:
     """The running server, with `settings.RAG` pointing at it."""
     rag_settings(
-        ollama={"base_url": ollama.url, "offline": "auto", "chat_model": "", "fast_model": "", "embed_model": ""}
+        ollama={
+            "base_url": ollama.url,
+            "offline": "auto",
+            "chat_model": "",
+            "fast_model": "",
+            "embed_model": "",
+        }
     )
     return ollama
 

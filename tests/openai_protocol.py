@@ -28,10 +28,21 @@ class OpenAIConnection(Connection):
             case {"error": str(message)}:
                 body = {"error": {"message": message, "type": "error", "param": None, "code": None}}
             case {"models": models}:
-                body = {"object": "list", "data": [{"id": model["name"], "object": "model"} for model in models]}
+                body = {
+                    "object": "list",
+                    "data": [{"id": model["name"], "object": "model"} for model in models],
+                }
             case {"embeddings": vectors}:
-                rows = [{"object": "embedding", "index": at, "embedding": list(v)} for at, v in enumerate(vectors)]
-                body = {"object": "list", "model": "m", "data": rows, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+                rows = [
+                    {"object": "embedding", "index": at, "embedding": list(v)}
+                    for at, v in enumerate(vectors)
+                ]
+                body = {
+                    "object": "list",
+                    "model": "m",
+                    "data": rows,
+                    "usage": {"prompt_tokens": 1, "total_tokens": 1},
+                }
         await super().send_json(body, status)
 
     async def start_stream(self) -> None:
@@ -47,7 +58,11 @@ class OpenAIConnection(Connection):
         await self._event({**about, "choices": [choice]})
         if body.get("done"):
             prompt, written = body["prompt_eval_count"], body["eval_count"]
-            usage = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
+            usage = {
+                "prompt_tokens": prompt,
+                "completion_tokens": written,
+                "total_tokens": prompt + written,
+            }
             await self._event({**about, "choices": [], "usage": usage})
 
     async def raw_line(self, data: bytes) -> None:

@@ -22,11 +22,15 @@ WARNING = 2
 
 def rendered(chart: str, values: dict[str, Any]) -> dict[str, Any]:
     try:
-        texts = helm_python.Chart.load(chart).render(values, name="ragsite", namespace="rag", is_install=True)
+        texts = helm_python.Chart.load(chart).render(
+            values, name="ragsite", namespace="rag", is_install=True
+        )
     except helm_python.HelmError as error:
         return {"error": str(error)}
     found = helm_python.lint(chart, values)
-    lint = [message["error"] for message in found["messages"] if message["severity"] >= WARNING] + found["errors"]
+    lint = [
+        message["error"] for message in found["messages"] if message["severity"] >= WARNING
+    ] + found["errors"]
     wrong = []
     unknown = set()
     for path, text in texts.items():

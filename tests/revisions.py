@@ -112,16 +112,26 @@ def compared(previous: Path, folder: Path) -> list[str]:
     steps = [("release before, its own schema", previous)]
     found = [f"{name}: {problem}" for name, root in steps if (problem := site.problems(root))]
     site.migrate()
-    steps = [("release before, new schema", previous), ("this one", ROOT), ("release before, after this one", previous)]
-    return found + [f"{name}: {problem}" for name, root in steps if (problem := site.problems(root))]
+    steps = [
+        ("release before, new schema", previous),
+        ("this one", ROOT),
+        ("release before, after this one", previous),
+    ]
+    return found + [
+        f"{name}: {problem}" for name, root in steps if (problem := site.problems(root))
+    ]
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The release before and this one, on one database.")
+    parser = argparse.ArgumentParser(
+        description="The release before and this one, on one database."
+    )
     parser.add_argument("tag", nargs="?", default=latest_release())
     tag = parser.parse_args().tag
     if not tag:

@@ -51,7 +51,9 @@ class RunningSite:
 
     def part(self, words: str) -> int:
         """The pid of the part whose command line holds these words."""
-        children = {pid: line for pid, line in descendants(self.process.pid).items() if words in line}
+        children = {
+            pid: line for pid, line in descendants(self.process.pid).items() if words in line
+        }
         return min(children, default=0)
 
 

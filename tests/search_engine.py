@@ -28,8 +28,14 @@ class SearchEngineServer(WebServer):
         return [(address.path, dict(parse_qsl(address.query))) for address in addresses]
 
     def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Page:
-        status, reply = self.reply(json.loads(body)) if callable(self.reply) else (self.status, self.reply)
-        return status, self.headers, reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+        status, reply = (
+            self.reply(json.loads(body)) if callable(self.reply) else (self.status, self.reply)
+        )
+        return (
+            status,
+            self.headers,
+            reply if isinstance(reply, bytes) else json.dumps(reply).encode(),
+        )
 
 
 @pytest.fixture
@@ -40,5 +46,9 @@ def search_engine() -> Iterator[SearchEngineServer]:
 
 def entry(number: int, **fields: Any) -> dict[str, Any]:
     """One entry as SearXNG gives it."""
-    given = {"url": f"https://example.org/{number}", "title": f"Page {number}", "content": f"Text of page {number}."}
+    given = {
+        "url": f"https://example.org/{number}",
+        "title": f"Page {number}",
+        "content": f"Text of page {number}.",
+    }
     return given | fields

@@ -31,7 +31,10 @@ def render() -> str:
             continue
         written = " ".join(inspect.cleandoc(group.__doc__ or "").split())
         rows.append(f"| **{name.replace('_', ' ').capitalize()}** | | {written} |")
-        rows += [_row(variable, group.model_fields[field]) for field, variable in group.variables().items()]
+        rows += [
+            _row(variable, group.model_fields[field])
+            for field, variable in group.variables().items()
+        ]
     return HEAD + "\n".join(rows) + "\n"
 
 

@@ -42,7 +42,9 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def mail_server(settings: Any) -> None:
     """What `EMAIL_URL` sets."""
-    settings.SENDS_EMAIL = settings.ACCOUNT_EMAIL_NOTIFICATIONS = settings.ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = True
+    settings.SENDS_EMAIL = settings.ACCOUNT_EMAIL_NOTIFICATIONS = (
+        settings.ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS
+    ) = True
     settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
     settings.ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
     settings.MFA_ALLOW_UNVERIFIED_EMAIL = False
@@ -62,7 +64,9 @@ def link_of_letter(number: int = -1) -> str:
 
 # ------------------------------------------------------------------------------------------------ confirmed
 @pytest.mark.usefixtures("mail_server")
-def test_with_a_mail_server_an_account_is_open_once_its_address_is_confirmed(client: Client) -> None:
+def test_with_a_mail_server_an_account_is_open_once_its_address_is_confirmed(
+    client: Client,
+) -> None:
     assert "email" in client.get("/accounts/signup/").context["form"].fields
     answer = client.post("/accounts/signup/", NEW)
     assert answer.headers["Location"] == "/accounts/confirm-email/" and not is_in(client)
@@ -83,11 +87,15 @@ def test_no_token_comes_by_an_address_that_nobody_has_confirmed(client: Client) 
     refused = Client().post("/api/auth/token", body, content_type="application/json")
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "email_not_confirmed")
     client.post(link_of_letter())
-    assert Client().post("/api/auth/token", body, content_type="application/json").status_code == 200
+    assert (
+        Client().post("/api/auth/token", body, content_type="application/json").status_code == 200
+    )
 
 
 @pytest.mark.usefixtures("mail_server")
-def test_while_no_letter_can_be_queued_nothing_is_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_no_letter_can_be_queued_nothing_is_half_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     user = with_email()
     signed_in, stranger = sure(user), Client(raise_request_exception=False)
     signed_in.raise_request_exception = False
@@ -105,14 +113,20 @@ def test_while_no_letter_can_be_queued_nothing_is_half_done(monkeypatch: pytest.
         (signed_in, "password/change", password),
     ):
         answer = client.post(f"/accounts/{address}/", form)
-        assert answer.status_code == 503 and "No e-mail can be sent" in answer.content.decode(), address
+        assert answer.status_code == 503 and "No e-mail can be sent" in answer.content.decode(), (
+            address
+        )
         assert answer.headers["Retry-After"]
     user.refresh_from_db()
-    assert User.objects.count() == EmailAddress.objects.count() == 1 and user.check_password(PASSWORD)
+    assert User.objects.count() == EmailAddress.objects.count() == 1 and user.check_password(
+        PASSWORD
+    )
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_password_is_looked_at_without_keeping_other_writers_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_is_looked_at_without_keeping_other_writers_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     user, check, waiting = UserFactory(), User.check_password, list[bool]()
 
     def checked(self: User, password: str) -> bool:
@@ -125,7 +139,9 @@ def test_a_password_is_looked_at_without_keeping_other_writers_waiting(monkeypat
 
 
 def test_without_a_mail_server_an_account_is_open_at_once(client: Client) -> None:
-    assert client.post("/accounts/signup/", NEW | {"email": ""}).headers["Location"] == "/" and is_in(client)
+    assert client.post("/accounts/signup/", NEW | {"email": ""}).headers[
+        "Location"
+    ] == "/" and is_in(client)
     assert is_in(sure(UserFactory(email="someone@example.org"))) and not mail.outbox
 
 
@@ -135,27 +151,40 @@ def test_a_new_address_leaves_the_old_one_in_use_until_it_is_confirmed_and_tells
     client = sure(user)
     client.post("/accounts/email/", {"email": "new@example.org", "action_add": ""})
     user.refresh_from_db()
-    assert user.email == "old@example.org" and [letter.to for letter in mail.outbox] == [["new@example.org"]]
+    assert user.email == "old@example.org" and [letter.to for letter in mail.outbox] == [
+        ["new@example.org"]
+    ]
     client.post(link_of_letter())
     user.refresh_from_db()
     assert user.email == "new@example.org"
-    assert [(address.email, address.verified) for address in EmailAddress.objects.all()] == [("new@example.org", True)]
+    assert [(address.email, address.verified) for address in EmailAddress.objects.all()] == [
+        ("new@example.org", True)
+    ]
     assert mail.outbox[-1].to == ["old@example.org"]
 
 
 def test_an_address_is_changed_with_the_password_alone() -> None:
     user = with_email("old@example.org")
-    answer = browser(user).post("/accounts/email/", {"email": "thief@example.org", "action_add": ""})
+    answer = browser(user).post(
+        "/accounts/email/", {"email": "thief@example.org", "action_add": ""}
+    )
     assert answer.headers["Location"].startswith("/accounts/reauthenticate/") and not mail.outbox
     assert not EmailAddress.objects.filter(email="thief@example.org").exists()
 
 
 @pytest.mark.usefixtures("mail_server")
-def test_a_sign_up_with_a_taken_address_looks_like_any_other_and_tells_its_owner(client: Client) -> None:
+def test_a_sign_up_with_a_taken_address_looks_like_any_other_and_tells_its_owner(
+    client: Client,
+) -> None:
     with_email("mei@example.org", username="owner")
     answer = client.post("/accounts/signup/", NEW)
-    other = Client().post("/accounts/signup/", NEW | {"username": "lin", "email": "lin@example.org"})
-    assert (answer.status_code, answer.headers["Location"]) == (other.status_code, other.headers["Location"])
+    other = Client().post(
+        "/accounts/signup/", NEW | {"username": "lin", "email": "lin@example.org"}
+    )
+    assert (answer.status_code, answer.headers["Location"]) == (
+        other.status_code,
+        other.headers["Location"],
+    )
     assert not User.objects.filter(username="mei").exists()
     assert "already exists" in mail.outbox[0].body and mail.outbox[0].to == ["mei@example.org"]
 
@@ -169,9 +198,15 @@ def forgotten(client: Client, email: str = "mei@example.org", **options: Any) ->
 def test_a_known_and_an_unknown_address_answer_alike(client: Client) -> None:
     with_email("mei@example.org")
     known, unknown = forgotten(client), forgotten(client, "nobody@example.org")
-    assert (known.status_code, known.headers["Location"]) == (unknown.status_code, unknown.headers["Location"])
+    assert (known.status_code, known.headers["Location"]) == (
+        unknown.status_code,
+        unknown.headers["Location"],
+    )
     assert [letter.to[0] for letter in mail.outbox] == ["mei@example.org", "nobody@example.org"]
-    assert "/password/reset/key/" in mail.outbox[0].body and "/password/reset/key/" not in mail.outbox[1].body
+    assert (
+        "/password/reset/key/" in mail.outbox[0].body
+        and "/password/reset/key/" not in mail.outbox[1].body
+    )
 
 
 @pytest.mark.usefixtures("mail_server")
@@ -183,8 +218,12 @@ def test_a_new_password_ends_sessions_and_tokens_and_its_link() -> None:
     forgotten(client, "MEI@example.org")
     address = link_of_letter()
     form = client.get(address, follow=True)
-    assert address.rstrip("/").rpartition("-")[2] not in form.request["PATH_INFO"], "a link that leaks is worth nothing"
-    done = client.post(form.request["PATH_INFO"], {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD})
+    assert address.rstrip("/").rpartition("-")[2] not in form.request["PATH_INFO"], (
+        "a link that leaks is worth nothing"
+    )
+    done = client.post(
+        form.request["PATH_INFO"], {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
+    )
     assert done.status_code == 302 and not is_in(client)
     user.refresh_from_db()
     assert user.check_password(NEW_PASSWORD)

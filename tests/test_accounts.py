@@ -20,7 +20,9 @@ def ask_token(client: Client, body: Any) -> Any:
     return client.post("/api/auth/token", body, content_type="application/json")
 
 
-@pytest.mark.parametrize("name", ["mei", "王小明", "a" * 30, "山田", "anna.maria-von_der+heide@stadt"])
+@pytest.mark.parametrize(
+    "name", ["mei", "王小明", "a" * 30, "山田", "anna.maria-von_der+heide@stadt"]
+)
 def test_sign_up_makes_an_account_and_signs_in(client: Client, name: str) -> None:
     response = client.post("/accounts/signup/", NEW | {"username": name})
     assert response.status_code == 302 and response.headers["Location"] == "/"
@@ -29,17 +31,23 @@ def test_sign_up_makes_an_account_and_signs_in(client: Client, name: str) -> Non
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_closed_sign_up_says_so_and_makes_no_account(client: Client, settings: Any, method: str) -> None:
+def test_closed_sign_up_says_so_and_makes_no_account(
+    client: Client, settings: Any, method: str
+) -> None:
     settings.SIGNUP = "0"
     page = getattr(client, method)("/accounts/signup/", NEW)
-    assert page.status_code == 403 and "an administrator creates the accounts" in page.content.decode()
+    assert (
+        page.status_code == 403 and "an administrator creates the accounts" in page.content.decode()
+    )
     assert not User.objects.exists()
 
 
 @pytest.mark.parametrize("away", ["https://evil.example/", "//evil.example", "javascript:alert(1)"])
 def test_sign_in_never_leads_to_another_site(client: Client, away: str) -> None:
     user = UserFactory()
-    response = client.post("/accounts/login/", {"username": user.username, "password": PASSWORD, "next": away})
+    response = client.post(
+        "/accounts/login/", {"username": user.username, "password": PASSWORD, "next": away}
+    )
     assert response.headers["Location"] == "/"
 
 
@@ -49,7 +57,10 @@ def test_the_token_opens_the_api(client: Client, scheme: str) -> None:
     door = Client(enforce_csrf_checks=True)  # a program has no form to take a token from
     token = ask_token(door, {"username": user.username, "password": PASSWORD}).json()["token"]
     assert ApiToken.objects.get().key_hash == token_hash(token)
-    assert client.get("/api/documents", headers={"Authorization": f"{scheme} {token}"}).status_code == 200
+    assert (
+        client.get("/api/documents", headers={"Authorization": f"{scheme} {token}"}).status_code
+        == 200
+    )
 
 
 def test_a_wrong_password_and_an_unknown_name_answer_alike(client: Client) -> None:
@@ -83,7 +94,10 @@ def test_a_name_is_taken_in_any_case(client: Client) -> None:
 def test_staff_sign_in_to_the_administration_by_the_sites_own_door(client: Client) -> None:
     staff = UserFactory(is_staff=True)
     door = client.get("/admin/login/?next=/admin/auth/")
-    assert door.status_code == 302 and door.headers["Location"] == "/accounts/login/?next=%2Fadmin%2Fauth%2F"
+    assert (
+        door.status_code == 302
+        and door.headers["Location"] == "/accounts/login/?next=%2Fadmin%2Fauth%2F"
+    )
     form = {"username": staff.username, "password": PASSWORD, "next": "/admin/"}
     answer = client.post(door.headers["Location"], form)
     assert answer.headers["Location"] == "/admin/" and client.get("/admin/").status_code == 200
@@ -92,4 +106,7 @@ def test_staff_sign_in_to_the_administration_by_the_sites_own_door(client: Clien
 def test_the_administrations_own_door_checks_no_password() -> None:
     staff, client = UserFactory(is_staff=True), Client()
     answer = client.post("/admin/login/", {"username": staff.username, "password": PASSWORD})
-    assert answer.headers["Location"].startswith("/accounts/login/") and "_auth_user_id" not in client.session
+    assert (
+        answer.headers["Location"].startswith("/accounts/login/")
+        and "_auth_user_id" not in client.session
+    )

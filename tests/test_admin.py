@@ -50,7 +50,11 @@ def url_of(model: type[Model], page: str = "changelist", row: Any = None) -> str
 def one_of_each(text: str = "Plain text.") -> dict[type[Model], Any]:
     """A rated conversation about a document, with `text` wherever people or models can write."""
     document = DocumentFactory(
-        title=text, error=text[:500], file_name=f"{text}.md", collection__description=text, tags=[text]
+        title=text,
+        error=text[:500],
+        file_name=f"{text}.md",
+        collection__description=text,
+        tags=[text],
     )
     chunk = ChunkFactory(document=document, text=text, heading=text)
     session = SessionFactory(title=text)
@@ -65,7 +69,12 @@ def one_of_each(text: str = "Plain text.") -> dict[type[Model], Any]:
         request={"filters": {"department": text}},
     )
     source = SourceFactory(
-        message=message, document_id=document.pk, chunk_id=str(chunk.pk), title=text, text=text, heading=text
+        message=message,
+        document_id=document.pk,
+        chunk_id=str(chunk.pk),
+        title=text,
+        text=text,
+        heading=text,
     )
     DecisionStepFactory(message=message, summary=text, detail={"variants": [text]})
     rating = RatingFactory(message=message, score=1, comment=text, tags=["outdated"])
@@ -91,7 +100,9 @@ def test_lists_and_pages_are_closed_to_others(db: None, client: Client, model: t
 
 
 @pytest.mark.parametrize("model", OURS)
-def test_lists_and_pages_open_for_staff_with_hostile_text_escaped(staff: Client, model: type[Model]) -> None:
+def test_lists_and_pages_open_for_staff_with_hostile_text_escaped(
+    staff: Client, model: type[Model]
+) -> None:
     row = one_of_each(HOSTILE)[model]
     for url in (url_of(model), f"{url_of(model)}?q=alert", url_of(model, "change", row)):
         response = staff.get(url)
@@ -105,7 +116,9 @@ def test_lists_and_pages_open_for_staff_with_hostile_text_escaped(staff: Client,
 def test_history_cannot_be_added_to_or_changed(staff: Client, model: type[Model]) -> None:
     row = one_of_each()[model]
     assert staff.get(url_of(model, "add")).status_code == 403
-    assert staff.post(url_of(model, "change", row), {"text": "forged", "score": 5}).status_code == 403
+    assert (
+        staff.post(url_of(model, "change", row), {"text": "forged", "score": 5}).status_code == 403
+    )
 
 
 def test_a_part_of_what_happened_cannot_be_deleted_alone(staff: Client) -> None:
@@ -116,7 +129,13 @@ def test_a_part_of_what_happened_cannot_be_deleted_alone(staff: Client) -> None:
 
 def test_the_index_shows_what_people_look_for_and_no_machinery(staff: Client) -> None:
     html = staff.get("/admin/").content.decode()
-    for table in ("auth/user", "retrieval/document", "chat/session", "ragsite/webhook", "constance/config"):
+    for table in (
+        "auth/user",
+        "retrieval/document",
+        "chat/session",
+        "ragsite/webhook",
+        "constance/config",
+    ):
         assert f'href="/admin/{table}/"' in html
     for name in HIDDEN:
         assert name not in html
@@ -149,9 +168,13 @@ def test_read_again_starts_the_ingest_from_the_file(staff: Client) -> None:
 
 
 @pytest.mark.parametrize("model", [Collection, Document])
-def test_who_may_only_look_is_offered_no_actions(db: None, client: Client, model: type[Model]) -> None:
+def test_who_may_only_look_is_offered_no_actions(
+    db: None, client: Client, model: type[Model]
+) -> None:
     looker = UserFactory(is_staff=True)
-    looker.user_permissions.set(Permission.objects.filter(codename=f"view_{model._meta.model_name}"))
+    looker.user_permissions.set(
+        Permission.objects.filter(codename=f"view_{model._meta.model_name}")
+    )
     client.force_login(looker)
     row = one_of_each()[model]
     jobs = IngestJob.objects.count()
@@ -163,11 +186,15 @@ def test_who_may_only_look_is_offered_no_actions(db: None, client: Client, model
 
 
 @pytest.mark.parametrize(("action", "approved"), [("approve", True), ("withdraw_approval", False)])
-def test_staff_approve_public_collections_of_users(staff: Client, action: str, approved: bool) -> None:
+def test_staff_approve_public_collections_of_users(
+    staff: Client, action: str, approved: bool
+) -> None:
     public = CollectionFactory(owner=UserFactory(), approved=not approved)
     private = CollectionFactory(owner=UserFactory(), visibility="private")
     chosen = [str(public.pk), str(private.pk), str(CollectionFactory().pk)]
-    html = staff.post(url_of(Collection), {"action": action, "_selected_action": chosen}, follow=True).content.decode()
+    html = staff.post(
+        url_of(Collection), {"action": action, "_selected_action": chosen}, follow=True
+    ).content.decode()
     public.refresh_from_db()
     private.refresh_from_db()
     assert (public.approved, private.approved) == (approved, False)

@@ -86,7 +86,9 @@ def test_the_menu_leads_administrators_to_the_overview_and_other_staff_to_the_ta
     assert 'href="/administration/"' in text_of(client_of(superuser()), "/accounts/")
     staff = text_of(client_of(person("Reviewers")), "/accounts/")
     assert 'href="/administration/"' not in staff and 'href="/admin/"' in staff
-    assert "/admin" not in text_of(client_of(UserFactory()), "/accounts/").replace("/administration", "/admin")
+    assert "/admin" not in text_of(client_of(UserFactory()), "/accounts/").replace(
+        "/administration", "/admin"
+    )
 
 
 # ------------------------------------------------------------------------------------------------ the overview
@@ -141,7 +143,9 @@ def test_the_queue_is_shown_with_its_length_and_age() -> None:
     assert "the oldest for 3" in text_of(client_of(superuser()), "/administration/")
 
 
-def test_the_number_of_queries_does_not_grow_with_what_there_is(django_assert_max_num_queries: Any) -> None:
+def test_the_number_of_queries_does_not_grow_with_what_there_is(
+    django_assert_max_num_queries: Any,
+) -> None:
     for _ in range(30):
         answer_recorded(MessageFactory(session__user=person("Reviewers")))
         IngestJobFactory()
@@ -156,9 +160,24 @@ def test_the_number_of_queries_does_not_grow_with_what_there_is(django_assert_ma
     ("name", "reason", "state", "advice"),
     [
         ("_ollama", "not reachable", "not connected", "Start the model server"),
-        ("_milvus", health.Incomplete(worded("5 of 9 rows are missing")), "incomplete", "rebuild_index"),
-        ("_broker", health.NotReadyError(worded("its folder cannot be written")), "not working", "REDIS_URL"),
-        ("_storage", health.NotReadyError(worded("the disk is full")), "not working", "Free some space"),
+        (
+            "_milvus",
+            health.Incomplete(worded("5 of 9 rows are missing")),
+            "incomplete",
+            "rebuild_index",
+        ),
+        (
+            "_broker",
+            health.NotReadyError(worded("its folder cannot be written")),
+            "not working",
+            "REDIS_URL",
+        ),
+        (
+            "_storage",
+            health.NotReadyError(worded("the disk is full")),
+            "not working",
+            "Free some space",
+        ),
         ("_channel_layer", OSError("refused"), "not working", "REDIS_URL"),
         ("_database", OSError("refused"), "not working", "DATABASE_URL"),
     ],
@@ -195,8 +214,12 @@ def test_reasons_are_told_in_the_language_of_the_reader(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("last", [None, timedelta(hours=2)])
-def test_a_schedule_that_stands_still_is_told(monkeypatch: pytest.MonkeyPatch, last: timedelta | None) -> None:
-    monkeypatch.setattr("ragsite.administration.state.STARTED_AT", timezone.now() - timedelta(hours=1))
+def test_a_schedule_that_stands_still_is_told(
+    monkeypatch: pytest.MonkeyPatch, last: timedelta | None
+) -> None:
+    monkeypatch.setattr(
+        "ragsite.administration.state.STARTED_AT", timezone.now() - timedelta(hours=1)
+    )
     PeriodicTask.objects.update(last_run_at=last and timezone.now() - last)
     assert "Celery beat" in text_of(client_of(superuser()), "/administration/health/")
 
@@ -254,7 +277,9 @@ def test_whoever_is_invited_chooses_a_password_and_is_in() -> None:
 def test_a_weak_password_is_refused_and_the_link_stays_good() -> None:
     link = invite(sure(superuser()), "newcomer")
     client = Client()
-    assert client.post(link, {"new_password1": "12345", "new_password2": "12345"}).status_code == 200
+    assert (
+        client.post(link, {"new_password1": "12345", "new_password2": "12345"}).status_code == 200
+    )
     assert not is_in(client) and client.get(link).status_code == 200
 
 
@@ -266,7 +291,9 @@ def test_a_link_ends_with_its_time_and_with_a_newer_one(monkeypatch: pytest.Monk
     assert "invitation-link" in second
     assert Client().get(first).status_code == 404
     third = invite(by, "other")
-    monkeypatch.setattr("django.core.signing.time.time", lambda: timezone.now().timestamp() + 8 * 24 * 3600)
+    monkeypatch.setattr(
+        "django.core.signing.time.time", lambda: timezone.now().timestamp() + 8 * 24 * 3600
+    )
     assert Client().get(third).status_code == 404
     assert Client().get("/accounts/invitation/made-up/").status_code == 404
 
@@ -329,12 +356,16 @@ ACTS: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_administrators_of_the_desk_change_no_administrator_of_the_site(act: dict[str, Any]) -> None:
+def test_administrators_of_the_desk_change_no_administrator_of_the_site(
+    act: dict[str, Any],
+) -> None:
     above = superuser()
     theirs = browser(above)
     sure(person("Administrators")).post(address_of(above), act)
     above.refresh_from_db()
-    assert above.is_superuser and above.is_active and is_in(theirs) and above.check_password(PASSWORD)
+    assert (
+        above.is_superuser and above.is_active and is_in(theirs) and above.check_password(PASSWORD)
+    )
 
 
 def test_nobody_gives_themselves_or_others_more_than_they_may() -> None:
@@ -390,9 +421,15 @@ def test_the_log_goes_back_page_by_page() -> None:
     admin, user = superuser(), UserFactory()
     for n in range(130):
         entry = LogEntry.objects.create(
-            user=admin, object_repr=f"thing {n}.", action_flag=2, change_message="Changed.", object_id=user.pk
+            user=admin,
+            object_repr=f"thing {n}.",
+            action_flag=2,
+            change_message="Changed.",
+            object_id=user.pk,
         )
-        LogEntry.objects.filter(pk=entry.pk).update(action_time=timezone.now() - timedelta(minutes=n))
+        LogEntry.objects.filter(pk=entry.pk).update(
+            action_time=timezone.now() - timedelta(minutes=n)
+        )
     client = client_of(admin)
     first = text_of(client, "/administration/log/")
     assert "thing 0." in first and "thing 99." in first and "thing 100." not in first
@@ -405,6 +442,8 @@ def test_the_log_goes_back_page_by_page() -> None:
 
 def test_texts_of_others_are_shown_as_texts() -> None:
     admin = superuser()
-    LogEntry.objects.create(user=admin, object_repr="<script>alert(1)</script>", action_flag=2, change_message="x")
+    LogEntry.objects.create(
+        user=admin, object_repr="<script>alert(1)</script>", action_flag=2, change_message="x"
+    )
     html = text_of(client_of(admin), "/administration/log/")
     assert "<script>alert" not in html and "&lt;script&gt;alert" in html

@@ -33,7 +33,9 @@ def client(db: None) -> APIClient:
 
 
 @pytest.mark.parametrize("text", BAD_JSON.values(), ids=list(BAD_JSON))
-def test_a_change_of_a_document_with_bad_json_is_bad_input(client: APIClient, text: str | bytes) -> None:
+def test_a_change_of_a_document_with_bad_json_is_bad_input(
+    client: APIClient, text: str | bytes
+) -> None:
     document = DocumentFactory(collection=CollectionFactory(owner=client.handler._force_user))
     response = client.patch(f"/api/documents/{document.pk}", text, content_type="application/json")
     assert response.status_code == 400
@@ -56,7 +58,9 @@ def test_a_call_without_credentials_is_told_to_send_them(db: None) -> None:
 
 
 def test_a_body_of_another_type_is_told_which_to_send(client: APIClient) -> None:
-    response = client.post("/api/chat", "message=hello", content_type="application/x-www-form-urlencoded")
+    response = client.post(
+        "/api/chat", "message=hello", content_type="application/x-www-form-urlencoded"
+    )
     assert "application/json" in _message(response, 415)
 
 
@@ -79,11 +83,16 @@ def _paths(patterns: Any, before: str = "/") -> Iterator[str]:
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"])
 def test_no_method_of_any_address_is_a_bug_to_a_stranger(db: None, method: str) -> None:
     stranger = Client(raise_request_exception=False)
-    statuses = {path: stranger.generic(method, path).status_code for path in _paths(get_resolver().url_patterns)}
+    statuses = {
+        path: stranger.generic(method, path).status_code
+        for path in _paths(get_resolver().url_patterns)
+    }
     assert len(statuses) > 150
     assert {path: status for path, status in statuses.items() if status == 500} == {}
 
 
 def test_a_field_where_none_is_expected_is_to_be_left_out(client: APIClient) -> None:
     response = client.post(f"/api/messages/{uuid4()}/stop", {"colour": "red"}, format="json")
-    assert response.json()["error"]["fields"]["colour"] == ["No fields are expected here; leave out “colour”."]
+    assert response.json()["error"]["fields"]["colour"] == [
+        "No fields are expected here; leave out “colour”."
+    ]

@@ -64,8 +64,12 @@ def test_a_key_is_told_once_and_then_only_how_it_begins(user: Any) -> None:
     assert made.status_code == 201 and made.json()["collections"] == [f"{user.username}/policies"]
     key = made.json()["key"]
     listed = api.get("/api/keys").json()["results"]
-    assert [row["scopes"] for row in listed] == [["read", "ask"]] and key.startswith(listed[0]["prefix"])
-    assert key not in str(listed) and not ApiToken.objects.filter(key_hash__contains=key[4:]).exists()
+    assert [row["scopes"] for row in listed] == [["read", "ask"]] and key.startswith(
+        listed[0]["prefix"]
+    )
+    assert (
+        key not in str(listed) and not ApiToken.objects.filter(key_hash__contains=key[4:]).exists()
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,7 +83,9 @@ def test_a_key_is_told_once_and_then_only_how_it_begins(user: Any) -> None:
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_a_key_that_makes_no_sense_is_refused(user: Any, change: dict[str, Any], field: str) -> None:
+def test_a_key_that_makes_no_sense_is_refused(
+    user: Any, change: dict[str, Any], field: str
+) -> None:
     CollectionFactory(name="mine", owner=user)
     body = {"name": "bot", "scopes": ["read"], **change}
     answer = sure(user).post("/api/keys", body, content_type="application/json")
@@ -94,7 +100,9 @@ def test_a_key_that_makes_no_sense_is_refused(user: Any, change: dict[str, Any],
         ("review", "get", "/api/review/answers"),
     ],
 )  # fmt: skip
-def test_a_key_opens_what_its_scope_says_and_no_more(user: Any, scope: str, call: str, path: str) -> None:
+def test_a_key_opens_what_its_scope_says_and_no_more(
+    user: Any, scope: str, call: str, path: str
+) -> None:
     others = [other for other in ApiToken.Scope.values if other != scope]
     refused = getattr(program(user, *others), call)(path)
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "scope_missing")
@@ -103,7 +111,9 @@ def test_a_key_opens_what_its_scope_says_and_no_more(user: Any, scope: str, call
     assert let_in.status_code in (200, 400, 404)  # 404: the desk, to who has no role
 
 
-@pytest.mark.parametrize(("call", "path"), [("get", "/api/keys"), ("post", "/api/keys"), ("get", "/api/memory")])
+@pytest.mark.parametrize(
+    ("call", "path"), [("get", "/api/keys"), ("post", "/api/keys"), ("get", "/api/memory")]
+)
 def test_no_key_opens_what_is_the_persons_alone(user: Any, call: str, path: str) -> None:
     answer = getattr(program(user, *ApiToken.Scope.values), call)(path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "scope_missing")
@@ -125,7 +135,10 @@ def test_a_session_makes_a_key_once_the_password_was_given_again(user: Any) -> N
         refused = client.post("/api/keys", body, content_type="application/json")
         client.post("/accounts/reauthenticate/", {"password": PASSWORD})
         made = client.post("/api/keys", body, content_type="application/json")
-    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "reauthentication_required")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (
+        403,
+        "reauthentication_required",
+    )
     assert made.status_code == 201 and ApiToken.objects.get().name == "bot"
 
 
@@ -144,7 +157,9 @@ def test_every_call_says_what_a_key_needs() -> None:
 
 # ------------------------------------------------------------------------------------------------ bound to collections
 def test_a_bound_key_sees_its_collections_alone(user: Any) -> None:
-    seen, hidden = (CollectionFactory(name=name, owner=user, visibility=PRIVATE) for name in ("seen", "hidden"))
+    seen, hidden = (
+        CollectionFactory(name=name, owner=user, visibility=PRIVATE) for name in ("seen", "hidden")
+    )
     mine, other = DocumentFactory(collection=seen), DocumentFactory(collection=hidden)
     bound = program(user, "read", "write", "ask", collection_ids=[str(seen.pk)])
     assert [row["id"] for row in bound.get("/api/documents").json()["results"]] == [str(mine.pk)]
@@ -164,9 +179,15 @@ def test_a_bound_key_neither_makes_collections_nor_writes_to_others(user: Any) -
     bound = program(user, "write", "ask", collection_ids=[str(seen.pk)])
     CollectionFactory(name="uploads", owner=user)
     file = {"file": __file__}
-    for path, form in (("/api/documents", {"collection": "new"}), ("/api/rag/upload", {}), ("/api/attachments", {})):
+    for path, form in (
+        ("/api/documents", {"collection": "new"}),
+        ("/api/rag/upload", {}),
+        ("/api/attachments", {}),
+    ):
         with open(file["file"], "rb") as content:
-            assert bound.post(path, {"file": content, **form}, format="multipart").status_code == 403
+            assert (
+                bound.post(path, {"file": content, **form}, format="multipart").status_code == 403
+            )
     assert bound.post("/api/collections", {"name": "new"}, format="json").status_code == 403
     assert set(Collection.objects.values_list("name", flat=True)) == {"seen", "uploads"}
 
@@ -184,7 +205,10 @@ def test_a_bound_key_reads_no_conversation_that_it_did_not_begin(user: Any) -> N
     bound = program(user, "ask", collection_ids=[str(CollectionFactory(owner=user).pk)])
     assert bound.get("/api/sessions").json()["count"] == 0
     assert bound.get(f"/api/messages/{answer.pk}").status_code == 404
-    assert bound.put(f"/api/messages/{answer.pk}/rating", {"thumb": "up"}, format="json").status_code == 404
+    assert (
+        bound.put(f"/api/messages/{answer.pk}/rating", {"thumb": "up"}, format="json").status_code
+        == 404
+    )
     assert program(user, "ask").get(f"/api/messages/{answer.pk}").status_code == 200
 
 
@@ -196,7 +220,9 @@ def test_an_expired_key_opens_nothing(user: Any) -> None:
     assert client.get("/api/documents").status_code == 401
 
 
-def test_sign_out_everywhere_leaves_keys_alone_and_a_button_revokes_them(user: Any, client: Client) -> None:
+def test_sign_out_everywhere_leaves_keys_alone_and_a_button_revokes_them(
+    user: Any, client: Client
+) -> None:
     key = program(user, "read")
     client.force_login(user)
     client.post("/accounts/sign-out-everywhere/")
@@ -224,7 +250,11 @@ def test_another_users_key_is_not_found(user: Any) -> None:
 
 def test_the_use_is_noted_once_a_minute(user: Any) -> None:
     client = program(user, "read")
-    for age, is_noted in ((None, True), (timedelta(seconds=30), False), (timedelta(seconds=61), True)):
+    for age, is_noted in (
+        (None, True),
+        (timedelta(seconds=30), False),
+        (timedelta(seconds=61), True),
+    ):
         before = timezone.now() - age if age else None
         ApiToken.objects.update(last_used_at=before)
         client.get("/api/documents")
@@ -251,5 +281,7 @@ def test_the_page_offers_no_collection_that_is_not_seen(user: Any) -> None:
     client = sure(user)
     page = client.get("/accounts/keys/new/").content.decode()
     assert "Only these collections" in page and "theirs" not in page
-    client.post("/accounts/keys/new/", {"name": "bot", "scopes": ["read"], "collections": [str(foreign.pk)]})
+    client.post(
+        "/accounts/keys/new/", {"name": "bot", "scopes": ["read"], "collections": [str(foreign.pk)]}
+    )
     assert not ApiToken.objects.exists()

@@ -60,7 +60,9 @@ def test_every_call_but_that_for_a_token_asks_who_calls(client: Client) -> None:
     unasked = []
     for name, _ in operations():
         method, path = name.split()
-        address = re.sub(r"\{\w+\}", str(UUID(int=1)), re.sub(r"\{(marker|page|notification_id)\}", "1", path))
+        address = re.sub(
+            r"\{\w+\}", str(UUID(int=1)), re.sub(r"\{(marker|page|notification_id)\}", "1", path)
+        )
         if getattr(client, method)(address).status_code != 401:
             unasked.append(name)
     assert unasked == ["post /api/auth/token"]
@@ -78,7 +80,11 @@ def test_no_body_takes_unknown_fields() -> None:
 
 
 def test_event_streams_tell_their_events() -> None:
-    for operation in ("post /api/chat", "get /api/messages/{message_id}/events", "get /api/rag/query-stream"):
+    for operation in (
+        "post /api/chat",
+        "get /api/messages/{message_id}/events",
+        "get /api/rag/query-stream",
+    ):
         events = referenced(content(operation)["text/event-stream"]["schema"])
         kinds = {
             schema["properties"]["type"].get("const")

@@ -29,7 +29,10 @@ def user(client: Client) -> User:
 
 
 def works(key: str) -> bool:
-    return Client().get("/api/collections", headers={"Authorization": f"Token {key}"}).status_code == 200
+    return (
+        Client().get("/api/collections", headers={"Authorization": f"Token {key}"}).status_code
+        == 200
+    )
 
 
 def test_each_call_makes_a_token_of_its_own_name() -> None:
@@ -37,7 +40,9 @@ def test_each_call_makes_a_token_of_its_own_name() -> None:
     keys = []
     for name in ("laptop", "script"):
         body = {"username": user.username, "password": PASSWORD, "name": name}
-        keys.append(Client().post("/api/auth/token", body, content_type="application/json").json()["token"])
+        keys.append(
+            Client().post("/api/auth/token", body, content_type="application/json").json()["token"]
+        )
     assert all(works(key) for key in keys)
     assert {token.name for token in user.api_tokens.all()} == {"laptop", "script"}
 
@@ -67,7 +72,12 @@ def change_on_the_page(client: Client, user: User, monkeypatch: pytest.MonkeyPat
 
 def change_in_the_admin(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     form = {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD, "usable_password": "true"}
-    assert administrator().post(reverse("admin:auth_user_password_change", args=[user.pk]), form).status_code == 302
+    assert (
+        administrator()
+        .post(reverse("admin:auth_user_password_change", args=[user.pk]), form)
+        .status_code
+        == 302
+    )
 
 
 def change_by_command(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +101,8 @@ def delete(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "end", [change_on_the_page, change_in_the_admin, change_by_command, make_unusable, deactivate, delete]
+    "end",
+    [change_on_the_page, change_in_the_admin, change_by_command, make_unusable, deactivate, delete],
 )
 def test_tokens_and_other_sessions_end_with_it(
     client: Client, user: User, monkeypatch: pytest.MonkeyPatch, end: Any
@@ -121,7 +132,11 @@ def test_the_account_page_lists_tokens_and_revokes_them(client: Client, user: Us
     token = ApiToken.objects.get()
     page = client.get("/accounts/").content.decode()
     assert key not in page and token_hash(key) not in page
-    assert "&lt;b&gt;laptop" in page and token.prefix in page and 'href="/accounts/password/change/"' in page
+    assert (
+        "&lt;b&gt;laptop" in page
+        and token.prefix in page
+        and 'href="/accounts/password/change/"' in page
+    )
     assert client.post(f"/accounts/tokens/{token.pk}/revoke/").headers["Location"] == "/accounts/"
     assert not ApiToken.objects.exists()
     assert client.post(f"/accounts/tokens/{token.pk}/revoke/").status_code == 404

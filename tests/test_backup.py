@@ -26,7 +26,14 @@ from retrieval.knowledge.index_sync.repair import index_repair
 from retrieval.knowledge.services.documents import document_create
 from retrieval.knowledge.services.ingest import document_ingest
 from retrieval.models import Chunk, Collection, Document
-from tests.factories import CollectionFactory, RatingFactory, SessionFactory, SourceFactory, UserFactory, answered
+from tests.factories import (
+    CollectionFactory,
+    RatingFactory,
+    SessionFactory,
+    SourceFactory,
+    UserFactory,
+    answered,
+)
 from tests.object_store import Bucket
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("milvus", "offline")]
@@ -55,12 +62,16 @@ def make_site() -> None:
     collection = CollectionFactory(name="library", visibility="public")
     for name, text in TEXTS.items():
         upload = ContentFile(text.encode(), name=name)
-        document = document_create(collection=collection, upload=upload, file_name=name, queue=False).document
+        document = document_create(
+            collection=collection, upload=upload, file_name=name, queue=False
+        ).document
         assert with_engine(lambda _, key=document.pk: document_ingest(key)) == "ready"  # type: ignore[misc]
     answer = answered(session=SessionFactory(user=UserFactory(username="ada")))
     chunk = Chunk.objects.first()
     assert chunk is not None
-    source = SourceFactory(message=answer, marker=1, document_id=chunk.document_id, chunk_id=str(chunk.pk))
+    source = SourceFactory(
+        message=answer, marker=1, document_id=chunk.document_id, chunk_id=str(chunk.pk)
+    )
     RatingFactory(message=answer, user=answer.session.user, source=source)
 
 
@@ -91,13 +102,19 @@ def answers() -> list[Any]:
         out = io.StringIO()
         call_command("ask", question, "--json", stdout=out)
         told = json.loads(out.getvalue())
-        sources = [(source["document_id"], source["chunk_id"], source["text"]) for source in told["sources"]]
+        sources = [
+            (source["document_id"], source["chunk_id"], source["text"])
+            for source in told["sources"]
+        ]
         found.append((told["decision"], told["answer"], sources))
     return found
 
 
 def rows() -> dict[str, int]:
-    return {model.__name__: model._base_manager.count() for model in (User, Document, Chunk, Message, Source, Rating)}
+    return {
+        model.__name__: model._base_manager.count()
+        for model in (User, Document, Chunk, Message, Source, Rating)
+    }
 
 
 def made(folder: Path, *options: str) -> Path:
@@ -114,7 +131,9 @@ def restore(folder: Path) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ the drill
-def test_a_site_that_lost_everything_answers_as_before(site: None, settings: Any, tmp_path: Path) -> None:
+def test_a_site_that_lost_everything_answers_as_before(
+    site: None, settings: Any, tmp_path: Path
+) -> None:
     before = (answers(), rows())
     folder = made(tmp_path / "backups")
     lose_everything(settings)
@@ -125,7 +144,9 @@ def test_a_site_that_lost_everything_answers_as_before(site: None, settings: Any
             assert content.read().decode() == TEXTS[document.file_name]
 
 
-def test_a_bucket_that_was_lost_is_filled_again(bucket: Bucket, settings: Any, tmp_path: Path) -> None:
+def test_a_bucket_that_was_lost_is_filled_again(
+    bucket: Bucket, settings: Any, tmp_path: Path
+) -> None:
     make_site()
     names = bucket.names()
     folder = made(tmp_path / "backups")
@@ -137,7 +158,9 @@ def test_a_bucket_that_was_lost_is_filled_again(bucket: Bucket, settings: Any, t
     lose_index()
 
 
-def test_without_the_files_a_backup_says_so_of_no_document(site: None, settings: Any, tmp_path: Path) -> None:
+def test_without_the_files_a_backup_says_so_of_no_document(
+    site: None, settings: Any, tmp_path: Path
+) -> None:
     folder = made(tmp_path / "backups", "--no-uploads")
     assert not (folder / "uploads").exists()
     lose_everything(settings)
@@ -159,7 +182,9 @@ def test_files_of_the_backup_before_are_linked_and_old_backups_go(
     assert copies[0] == copies[1]
 
 
-def test_one_that_breaks_off_leaves_nothing(site: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_breaks_off_leaves_nothing(
+    site: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(folder: Path) -> None:
         raise backup.BackupError("pg_dump failed: no room")
 
@@ -169,7 +194,9 @@ def test_one_that_breaks_off_leaves_nothing(site: None, tmp_path: Path, monkeypa
     assert list((tmp_path / "backups").iterdir()) == []
 
 
-def test_a_file_that_is_gone_is_named_and_the_rest_kept(site: None, settings: Any, tmp_path: Path) -> None:
+def test_a_file_that_is_gone_is_named_and_the_rest_kept(
+    site: None, settings: Any, tmp_path: Path
+) -> None:
     document = Document.objects.get(file_name="fees.md")
     document.file.storage.delete(document.file.name)
     told = io.StringIO()
@@ -180,7 +207,9 @@ def test_a_file_that_is_gone_is_named_and_the_rest_kept(site: None, settings: An
     assert Document.objects.count() == len(TEXTS)
 
 
-def test_it_is_for_its_owner_alone_and_holds_the_key(site: None, settings: Any, tmp_path: Path) -> None:
+def test_it_is_for_its_owner_alone_and_holds_the_key(
+    site: None, settings: Any, tmp_path: Path
+) -> None:
     (settings.DATA_DIR / "secret_key").write_text("the key of the folder")
     folder = made(tmp_path / "backups")
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -213,7 +242,9 @@ def test_a_damaged_file_is_named(site: None, settings: Any, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("damage", ["cut", "missing", "no backup"])
-def test_a_damaged_backup_restores_nothing(site: None, settings: Any, tmp_path: Path, damage: str) -> None:
+def test_a_damaged_backup_restores_nothing(
+    site: None, settings: Any, tmp_path: Path, damage: str
+) -> None:
     folder = made(tmp_path / "backups")
     lose_everything(settings)
     dump = folder / backup.DATABASES[connection.vendor]

@@ -40,14 +40,18 @@ class Sent:
             yield self._piece
 
 
-async def post(body: Any, *, path: str = "/api/documents", to: Any = application, **headers: str) -> httpx.Response:
+async def post(
+    body: Any, *, path: str = "/api/documents", to: Any = application, **headers: str
+) -> httpx.Response:
     transport = httpx.ASGITransport(to)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         return await client.post(path, content=body, headers={"Content-Type": FORM} | headers)
 
 
 async def a_token() -> dict[str, str]:
-    return {"Authorization": f"Token {await sync_to_async(token_create)(user=await sync_to_async(UserFactory)())}"}
+    return {
+        "Authorization": f"Token {await sync_to_async(token_create)(user=await sync_to_async(UserFactory)())}"
+    }
 
 
 def _form(size: int) -> bytes:
@@ -72,35 +76,43 @@ def sizes_received(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-@pytest.mark.parametrize("headers", [{}, {"Authorization": "Token 0123"}, {"Cookie": "sessionid=made-up"}])
+@pytest.mark.parametrize(
+    "headers", [{}, {"Authorization": "Token 0123"}, {"Cookie": "sessionid=made-up"}]
+)
 async def test_a_stranger_may_not_send_a_long_form(headers: dict[str, str]) -> None:
     response = await post(Sent(100), **headers)
     assert (response.status_code, response.json()["error"]["code"]) == (401, "not_authenticated")
 
 
-async def test_of_a_strangers_form_no_more_is_received_than_anybody_may_send(sizes_received: list[int]) -> None:
+async def test_of_a_strangers_form_no_more_is_received_than_anybody_may_send(
+    sizes_received: list[int],
+) -> None:
     response = await post(Sent(100, piece=b"x" * 1024), to=Handler(is_signed_in))
     assert (response.status_code, sizes_received) == (401, [ANONYMOUS_BODY_BYTES])
 
 
-async def test_of_a_declared_length_that_is_too_long_nothing_is_received(sizes_received: list[int]) -> None:
-    response = await post(Sent(100), to=Handler(is_signed_in), **{"Content-Length": str(100 * len(PIECE))})
+async def test_of_a_declared_length_that_is_too_long_nothing_is_received(
+    sizes_received: list[int],
+) -> None:
+    response = await post(
+        Sent(100), to=Handler(is_signed_in), **{"Content-Length": str(100 * len(PIECE))}
+    )
     assert (response.status_code, sizes_received) == (401, [])
     assert response.headers["connection"] == "close"
 
 
 async def test_who_is_signed_in_may_send_more_json() -> None:
     headers = await a_token() | {"Content-Type": JSON}
-    response = await post(b'{"name": "x"' + b" " * (1 << 20) + b"}", path="/api/collections", **headers)
+    response = await post(
+        b'{"name": "x"' + b" " * (1 << 20) + b"}", path="/api/collections", **headers
+    )
     assert response.status_code == 201
 
 
 async def _answer_to_all(port: int, *, pieces: int) -> bytes:
     """What is read by a client, or a proxy, that sends the whole body before it looks at the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    head = (
-        f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM}\r\nContent-Length: {pieces * len(PIECE)}\r\n\r\n"
-    )
+    head = f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM}\r\nContent-Length: {pieces * len(PIECE)}\r\n\r\n"
     writer.write(head.encode())
     for _ in range(pieces):
         writer.write(PIECE)
@@ -134,7 +146,12 @@ HEAD = b"POST /api/auth/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: appli
 async def test_a_head_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "HEAD_S", 0.3)
     async with served(application) as port:
-        assert await _dripped(port, b"GET /hea", b"lthz HTTP/1.1\r\n", b"Host: localhost\r\n", b"X-A: 1\r\n") == b""
+        assert (
+            await _dripped(
+                port, b"GET /hea", b"lthz HTTP/1.1\r\n", b"Host: localhost\r\n", b"X-A: 1\r\n"
+            )
+            == b""
+        )
         assert await _dripped(port) == b""
 
 
@@ -142,7 +159,10 @@ async def test_a_second_head_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(protocol, "HEAD_S", 0.3)
     async with served(application) as port:
         answer = await _dripped(
-            port, b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /not", b"hing HTTP/1.1\r\n"
+            port,
+            b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"GET /not",
+            b"hing HTTP/1.1\r\n",
         )
     assert answer.count(b"HTTP/1.1 404") == 1
 
@@ -152,15 +172,21 @@ async def test_an_answer_may_take_longer_than_a_head(monkeypatch: pytest.MonkeyP
 
     async def slow(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.sleep(0.5)
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send(
+            {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
+        )
         await send({"type": "http.response.body", "body": b"ok"})
 
     async with served(slow) as port, httpx.AsyncClient() as client:
         assert (await client.get(f"http://127.0.0.1:{port}/")).text == "ok"
 
 
-@pytest.mark.parametrize("begun", [b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"])
-async def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
+@pytest.mark.parametrize(
+    "begun", [b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"]
+)
+async def test_a_body_that_does_not_come_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
     monkeypatch.setattr(handler, "BODY_S", 0.3)
     monkeypatch.setattr(handler, "LINGER_S", 0.1)
     async with served(application) as port:
@@ -195,7 +221,10 @@ async def test_who_is_signed_in_may_send_a_long_form(by: str) -> None:
         client = Client()
         await sync_to_async(client.force_login)(await sync_to_async(UserFactory)())
         key = client.cookies[settings.SESSION_COOKIE_NAME].value
-        headers = {"Cookie": f"{settings.SESSION_COOKIE_NAME}={key}; csrftoken={'a' * 32}", "X-CSRFToken": "a" * 32}
+        headers = {
+            "Cookie": f"{settings.SESSION_COOKIE_NAME}={key}; csrftoken={'a' * 32}",
+            "X-CSRFToken": "a" * 32,
+        }
     response = await post(_form(settings.DATA_UPLOAD_MAX_MEMORY_SIZE), **headers)
     assert response.json()["error"]["code"] == "unsupported_file_type"
 
@@ -209,28 +238,45 @@ async def in_chunks(body: bytes, *, size: int = 7) -> AsyncIterator[bytes]:
 async def test_the_limit_holds_for_chunks() -> None:
     body = b'"' + b"x" * settings.DATA_UPLOAD_MAX_MEMORY_SIZE + b'"'
     for path in ("/api/chat", "/api/search"):
-        response = await post(in_chunks(body, size=1 << 20), path=path, **await a_token() | {"Content-Type": JSON})
+        response = await post(
+            in_chunks(body, size=1 << 20), path=path, **await a_token() | {"Content-Type": JSON}
+        )
         assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
 
 
-@pytest.mark.parametrize("path", ["/api/auth/token", "/accounts/signup/", "/accounts/password/forgotten/"])
+@pytest.mark.parametrize(
+    "path", ["/api/auth/token", "/accounts/signup/", "/accounts/password/forgotten/"]
+)
 async def test_where_nobody_signs_in_a_body_is_short_for_everybody(path: str) -> None:
     for headers in ({}, await a_token()):
-        long = await post(b"{" + b" " * ANONYMOUS_BODY_BYTES + b"}", path=path, **headers, **{"Content-Type": JSON})
+        long = await post(
+            b"{" + b" " * ANONYMOUS_BODY_BYTES + b"}",
+            path=path,
+            **headers,
+            **{"Content-Type": JSON},
+        )
         assert (long.status_code, long.json()["error"]["code"]) == (413, "too_large")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_where_nobody_signs_in_an_address_is_short(method: str) -> None:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://localhost") as client:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(application), base_url="http://localhost"
+    ) as client:
         long = await client.request(method, "/accounts/login/", params={"next": "/" + "x" * 60_000})
         short = await client.request(method, "/accounts/login/", params={"next": "/documents/"})
-    assert (long.status_code, long.json()["error"]["code"], len(long.content) < 200) == (414, "too_large", True)
+    assert (long.status_code, long.json()["error"]["code"], len(long.content) < 200) == (
+        414,
+        "too_large",
+        True,
+    )
     assert short.status_code in (200, 403)
 
 
 async def test_a_short_body_is_read_where_nobody_signs_in() -> None:
     short = await post(
-        b"{" + b" " * (ANONYMOUS_BODY_BYTES - 2) + b"}", path="/api/auth/token", **{"Content-Type": JSON}
+        b"{" + b" " * (ANONYMOUS_BODY_BYTES - 2) + b"}",
+        path="/api/auth/token",
+        **{"Content-Type": JSON},
     )
     assert list(short.json()["error"]["fields"]) == ["username", "password"]

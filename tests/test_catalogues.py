@@ -22,12 +22,16 @@ PLACEHOLDER = re.compile(r"(?<!\{)\{\w+(?=[^\w\s])|%\(\w+\)|%[sd]")
 
 
 @pytest.fixture(scope="module", params=SOURCES)
-def collected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Catalog]:
+def collected(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Catalog]:
     """A domain, and its texts in the sources as `make messages` reads them."""
     path = tmp_path_factory.mktemp("texts") / "texts.pot"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        CommandLineInterface().run(["", "-q", "extract", "-F", "babel.cfg", "-o", path, *SOURCES[request.param]])
+        CommandLineInterface().run(
+            ["", "-q", "extract", "-F", "babel.cfg", "-o", path, *SOURCES[request.param]]
+        )
     return request.param, read_po(BytesIO(path.read_bytes()))
 
 
@@ -41,12 +45,18 @@ def test_every_text_is_translated_with_its_placeholders_and_compiled(
     assert texts_of(stored).keys() == texts_of(texts).keys(), "run: make messages"
     faults = [ids for (ids, *_), strings in texts_of(stored).items() if not is_whole(ids, strings)]
     assert faults == [], "translate these, and run: make messages"
-    assert texts_of(read_mo(BytesIO(path.with_suffix(".mo").read_bytes()))) == texts_of(stored), "run: make messages"
+    assert texts_of(read_mo(BytesIO(path.with_suffix(".mo").read_bytes()))) == texts_of(stored), (
+        "run: make messages"
+    )
 
 
 def texts_of(catalogue: Catalog) -> dict[Any, Any]:
     """Id's forms and context → forms of the translation."""
-    return {(forms(message.id), *forms(message.context)): forms(message.string) for message in catalogue if message.id}
+    return {
+        (forms(message.id), *forms(message.context)): forms(message.string)
+        for message in catalogue
+        if message.id
+    }
 
 
 def forms(value: Any) -> tuple[str, ...]:
@@ -57,4 +67,6 @@ def forms(value: Any) -> tuple[str, ...]:
 
 def is_whole(ids: tuple[str, ...], strings: tuple[str, ...]) -> bool:
     """Chinese has one form for every number; its placeholders are those of one of the English ones."""
-    return all(strings) and {*PLACEHOLDER.findall(strings[0])} in [{*PLACEHOLDER.findall(form)} for form in ids]
+    return all(strings) and {*PLACEHOLDER.findall(strings[0])} in [
+        {*PLACEHOLDER.findall(form)} for form in ids
+    ]

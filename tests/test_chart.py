@@ -24,7 +24,13 @@ ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "deploy" / "chart"
 EXAMPLES = sorted(path.name for path in CHART.glob("values-*.yaml"))
 CLUSTER = "values-milvus-operator-cnpg.yaml"
-OPEN = {"settings", "annotations", "labels", "podAnnotations", "nodeSelector"}  # maps whose keys are the user's
+OPEN = {
+    "settings",
+    "annotations",
+    "labels",
+    "podAnnotations",
+    "nodeSelector",
+}  # maps whose keys are the user's
 GROUPS_OF_SETTINGS = (SiteSettings, *GROUPS.values())
 HELM_PYTHON = os.environ.get("RAGSITE_TEST_HELM_PYTHON", "")
 needs_helm = pytest.mark.skipif(
@@ -44,7 +50,9 @@ def _values(name: str) -> dict[str, Any]:
 
 def _helm(values: dict[str, Any]) -> dict[str, Any]:
     command = [HELM_PYTHON, str(ROOT / "tests" / "rendered_chart.py"), str(CHART)]
-    done = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        command, input=json.dumps(values), capture_output=True, text=True, check=True, timeout=120
+    )
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -61,7 +69,11 @@ def _manifests(name: str) -> list[Manifest]:
 
 def _pods(name: str) -> dict[str, Manifest]:
     """The pods' specifications, by component."""
-    made = [manifest for manifest in _manifests(name) if manifest["kind"] in ("Deployment", "Job", "CronJob")]
+    made = [
+        manifest
+        for manifest in _manifests(name)
+        if manifest["kind"] in ("Deployment", "Job", "CronJob")
+    ]
     return {
         manifest["metadata"]["labels"]["app.kubernetes.io/component"]: manifest["spec"]
         .get("jobTemplate", manifest)
@@ -81,7 +93,8 @@ def _environment(pod: Manifest) -> dict[str, str]:
     }
     variables = pod["template"]["spec"]["containers"][0]["env"]
     return {
-        variable["name"]: variable.get("value", secrets.get(variable["name"], "words" * 10)) for variable in variables
+        variable["name"]: variable.get("value", secrets.get(variable["name"], "words" * 10))
+        for variable in variables
     }
 
 
@@ -118,7 +131,9 @@ def test_every_value_that_a_template_reads_stands_in_the_chart_s_values() -> Non
 @pytest.mark.parametrize("name", ["values.yaml", *EXAMPLES])
 def test_every_variable_named_in_values_is_a_setting(name: str) -> None:
     values = yaml.safe_load((CHART / name).read_text())
-    variables = {variable for group in GROUPS_OF_SETTINGS for variable in group.variables().values()}
+    variables = {
+        variable for group in GROUPS_OF_SETTINGS for variable in group.variables().values()
+    }
     assert set(values.get("settings", {})) | set(values.get("secrets", {})) <= variables
 
 
@@ -126,35 +141,50 @@ def test_every_variable_named_in_values_is_a_setting(name: str) -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_helm_renders_what_kubernetes_takes(name: str) -> None:
     made = _example(name)
-    without_schema = {"PodMonitor", "ScaledObject", "ServiceMonitor", "TriggerAuthentication"}  # other projects' kinds
+    without_schema = {
+        "PodMonitor",
+        "ScaledObject",
+        "ServiceMonitor",
+        "TriggerAuthentication",
+    }  # other projects' kinds
     assert (made.get("error"), made["lint"], made["wrong"]) == (None, [], [])
     assert set(made["unknown"]) <= without_schema
 
 
 @needs_helm
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_pod_s_environment_is_one_that_the_site_starts_with(name: str, tmp_path: Path) -> None:
+def test_every_pod_s_environment_is_one_that_the_site_starts_with(
+    name: str, tmp_path: Path
+) -> None:
     for pod in _pods(name).values():
         environment = _environment(pod)
         refuse_unknown(environment, GROUPS_OF_SETTINGS)
         site = SiteSettings.from_env(environment)
         rag = RagSettings.from_env(environment, data_dir=str(tmp_path))
         assert site.trusted_origins == ["https://rag.example.org"] and rag.milvus.uri
-        assert len(environment) == len(pod["template"]["spec"]["containers"][0]["env"])  # none is set twice
+        assert len(environment) == len(
+            pod["template"]["spec"]["containers"][0]["env"]
+        )  # none is set twice
 
 
 @needs_helm
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_no_pod_is_given_the_addresses_of_services_as_variables(name: str) -> None:
     # RAGSITE_WEB_PORT=tcp://… of a Service `ragsite-web` is no setting: the site would refuse to start.
-    assert {pod["template"]["spec"]["enableServiceLinks"] for pod in _pods(name).values()} == {False}
+    assert {pod["template"]["spec"]["enableServiceLinks"] for pod in _pods(name).values()} == {
+        False
+    }
 
 
 @needs_helm
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_queue_has_a_worker(name: str) -> None:
-    commands = [pod["template"]["spec"]["containers"][0].get("command", []) for pod in _pods(name).values()]
-    queues = [command[command.index("--queues") + 1] for command in commands if "--queues" in command]
+    commands = [
+        pod["template"]["spec"]["containers"][0].get("command", []) for pod in _pods(name).values()
+    ]
+    queues = [
+        command[command.index("--queues") + 1] for command in commands if "--queues" in command
+    ]
     routed = {route["queue"] for route in settings.CELERY_TASK_ROUTES.values()}
     assert sorted(queues) == sorted({settings.CELERY_TASK_DEFAULT_QUEUE, *routed})
 
@@ -164,7 +194,11 @@ def test_every_queue_has_a_worker(name: str) -> None:
 def test_rag_ingest_workers_counts_the_processes_that_read_documents(name: str) -> None:
     pod = _pods(name)["ingest"]
     command = pod["template"]["spec"]["containers"][0]["command"]
-    scaled = [made["spec"]["minReplicaCount"] for made in _manifests(name) if made["kind"] == "ScaledObject"]
+    scaled = [
+        made["spec"]["minReplicaCount"]
+        for made in _manifests(name)
+        if made["kind"] == "ScaledObject"
+    ]
     replicas = pod.get("replicas", *scaled)
     concurrency = int(command[command.index("--concurrency") + 1])
     assert int(_environment(pod)["RAG_INGEST_WORKERS"]) == replicas * concurrency
@@ -183,7 +217,10 @@ def test_a_web_pod_has_the_time_to_end_its_answers(name: str) -> None:
 @needs_helm
 def test_a_worker_that_is_stopped_does_not_wait_for_its_tasks() -> None:
     pods = _pods(EXAMPLES[0])
-    assert [_environment(pods[kind])["REMAP_SIGTERM"] for kind in ("ingest", "sources")] == ["SIGQUIT", "SIGQUIT"]
+    assert [_environment(pods[kind])["REMAP_SIGTERM"] for kind in ("ingest", "sources")] == [
+        "SIGQUIT",
+        "SIGQUIT",
+    ]
 
 
 @needs_helm
@@ -194,7 +231,10 @@ def test_every_container_is_bounded_and_writes_only_to_its_volumes(name: str) ->
     for pod in pods.values():
         spec = pod["template"]["spec"]
         (container,) = spec["containers"]
-        assert spec["securityContext"]["runAsNonRoot"] and spec["automountServiceAccountToken"] is False
+        assert (
+            spec["securityContext"]["runAsNonRoot"]
+            and spec["automountServiceAccountToken"] is False
+        )
         assert container["securityContext"]["readOnlyRootFilesystem"]
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
         assert {mount["mountPath"] for mount in container["volumeMounts"]} >= {"/data", "/tmp"}
@@ -204,16 +244,21 @@ def test_every_container_is_bounded_and_writes_only_to_its_volumes(name: str) ->
 
 @needs_helm
 @pytest.mark.parametrize(
-    ("name", "claims"), [("values-small.yaml", {"web", "ingest", "sources", "beat"}), (CLUSTER, {"backup"})]
+    ("name", "claims"),
+    [("values-small.yaml", {"web", "ingest", "sources", "beat"}), (CLUSTER, {"backup"})],
 )
-def test_a_site_whose_uploads_lie_in_a_bucket_has_no_volume_for_them(name: str, claims: set[str]) -> None:
+def test_a_site_whose_uploads_lie_in_a_bucket_has_no_volume_for_them(
+    name: str, claims: set[str]
+) -> None:
     mounting = {
         kind
         for kind, pod in _pods(name).items()
         if any("persistentVolumeClaim" in volume for volume in pod["template"]["spec"]["volumes"])
     }
     assert mounting == claims
-    assert any(made["kind"] == "PersistentVolumeClaim" for made in _manifests(name)) == ("web" in claims)
+    assert any(made["kind"] == "PersistentVolumeClaim" for made in _manifests(name)) == (
+        "web" in claims
+    )
 
 
 @needs_helm
@@ -221,14 +266,20 @@ def test_a_backup_is_written_to_a_volume_of_its_own() -> None:
     (container,) = _pods(CLUSTER)["backup"]["template"]["spec"]["containers"]
     parser = load_command_class("ragsite", "backup").create_parser("manage.py", "backup")
     options = vars(parser.parse_args(container["command"][3:]))
-    assert (options["folder"], options["keep"], options["no_uploads"]) == (Path("/backups"), 14, True)
+    assert (options["folder"], options["keep"], options["no_uploads"]) == (
+        Path("/backups"),
+        14,
+        True,
+    )
     assert "/backups" in {mount["mountPath"] for mount in container["volumeMounts"]}
 
 
 @needs_helm
 def test_probes_ask_the_site_by_a_name_that_it_answers_to() -> None:
     container = _pods(EXAMPLES[0])["web"]["template"]["spec"]["containers"][0]
-    probes = {kind: container[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")}
+    probes = {
+        kind: container[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")
+    }
     names = {kind: resolve(probe["path"]).url_name for kind, probe in probes.items()}
     hosts = {header["value"] for probe in probes.values() for header in probe["httpHeaders"]}
     assert names == {"startup": "healthz", "liveness": "healthz", "readiness": "readyz-own"}
@@ -248,10 +299,18 @@ def test_what_selects_the_web_pods_selects_them_alone(name: str) -> None:
     labels = {kind: pod["template"]["metadata"]["labels"] for kind, pod in _pods(name).items()}
     selected: dict[tuple[str, str], frozenset[str]] = {}
     for made in _manifests(name):
-        if made["kind"] in ("Service", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "PodMonitor"):
+        if made["kind"] in (
+            "Service",
+            "PodDisruptionBudget",
+            "NetworkPolicy",
+            "ServiceMonitor",
+            "PodMonitor",
+        ):
             selector = made["spec"].get("podSelector") or made["spec"]["selector"]
             wanted = selector.get("matchLabels", selector).items()
-            [components] = [rule["values"] for rule in selector.get("matchExpressions", [])] or [list(labels)]
+            [components] = [rule["values"] for rule in selector.get("matchExpressions", [])] or [
+                list(labels)
+            ]
             chosen = frozenset(kind for kind in components if wanted <= labels[kind].items())
             selected[made["kind"], made["metadata"]["name"]] = chosen
     everything = selected.pop(("NetworkPolicy", "ragsite"))
@@ -270,7 +329,11 @@ def test_the_ingress_passes_on_as_nginx_conf_does() -> None:
     assert notes[f"{prefix}proxy-body-size"] == said["client_max_body_size"]
     assert notes[f"{prefix}proxy-buffering"] == said["proxy_buffering"] == "off"
     assert notes[f"{prefix}proxy-request-buffering"] == said["proxy_request_buffering"] == "off"
-    assert int(notes[f"{prefix}proxy-read-timeout"]) == int(notes[f"{prefix}proxy-send-timeout"]) == 3600
+    assert (
+        int(notes[f"{prefix}proxy-read-timeout"])
+        == int(notes[f"{prefix}proxy-send-timeout"])
+        == 3600
+    )
     assert said["proxy_read_timeout"] == "1h"
 
 
@@ -283,7 +346,10 @@ def test_the_ingress_passes_on_as_nginx_conf_does() -> None:
         ({"milvus": {"uri": ""}}, "milvus.uri"),
         ({"image": {"repository": ""}}, "image.repository"),
         ({"trustedProxies": ""}, "trustedProxies"),
-        ({"settings": {"DATABASE_URL": "postgresql://ragsite:words@postgres/ragsite"}}, "settings.DATABASE_URL"),
+        (
+            {"settings": {"DATABASE_URL": "postgresql://ragsite:words@postgres/ragsite"}},
+            "settings.DATABASE_URL",
+        ),
     ],
 )
 def test_what_is_missing_or_misplaced_is_named(changed: dict[str, Any], named: str) -> None:
@@ -292,7 +358,9 @@ def test_what_is_missing_or_misplaced_is_named(changed: dict[str, Any], named: s
 
 @needs_helm
 def test_no_secret_stands_in_what_is_rendered() -> None:
-    assert [made["kind"] for name in EXAMPLES for made in _manifests(name) if made["kind"] == "Secret"] == []
+    assert [
+        made["kind"] for name in EXAMPLES for made in _manifests(name) if made["kind"] == "Secret"
+    ] == []
     for name in EXAMPLES:
         for pod in _pods(name).values():
             variables = pod["template"]["spec"]["containers"][0]["env"]

@@ -17,14 +17,25 @@ from ragsite.models import SiteProcess
 from ragsite.runtime import presence
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SAME: dict[str, Any] = {"redis": True, "milvus_lite": False, "key": "k", "prompts": "", "uploads": "u"}
+SAME: dict[str, Any] = {
+    "redis": True,
+    "milvus_lite": False,
+    "key": "k",
+    "prompts": "",
+    "uploads": "u",
+}
 
 
 def process(kind: str = "web", host: str = "", pid: int = 0, **facts: Any) -> None:
     """One that serves the site."""
     pid, host = pid or os.getpid(), host or presence._host()
     SiteProcess.objects.create(
-        name=f"{kind} {host}:{pid}", kind=kind, host=host, pid=pid, facts=SAME | facts, seen_at=timezone.now()
+        name=f"{kind} {host}:{pid}",
+        kind=kind,
+        host=host,
+        pid=pid,
+        facts=SAME | facts,
+        seen_at=timezone.now(),
     )
 
 
@@ -80,7 +91,9 @@ def test_every_process_of_a_folder_sees_the_same_mark(settings: Any, tmp_path: A
     assert presence.facts()["uploads"] != first
 
 
-async def test_a_second_web_process_without_redis_is_refused_at_start(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_second_web_process_without_redis_is_refused_at_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("chat.lifespan.warm_up", lambda: None)
     monkeypatch.setattr(presence, "others", lambda kind: [SiteProcess(name="web elsewhere:7")])
     monkeypatch.setattr(presence, "GONE_AFTER_S", 0.0)

@@ -84,8 +84,13 @@ def address_of(postgres: OwnPostgres) -> str:
 
 
 @pytest.mark.skipif(not shutil.which("redis-server"), reason="redis-server is not on this machine")
-def test_many_answers_at_once_share_a_few_connections(tmp_path: Path, postgres: OwnPostgres, online: Any) -> None:
-    with psycopg.connect(postgres.url, autocommit=True) as connection, own_redis(tmp_path) as redis_url:
+def test_many_answers_at_once_share_a_few_connections(
+    tmp_path: Path, postgres: OwnPostgres, online: Any
+) -> None:
+    with (
+        psycopg.connect(postgres.url, autocommit=True) as connection,
+        own_redis(tmp_path) as redis_url,
+    ):
         site = Site(tmp_path, redis_url, online.url, DATABASE_URL=address_of(postgres))
         statuses, most = asyncio.run(_asked(site, connection))
     assert statuses == ["complete"] * ANSWERS
@@ -97,7 +102,9 @@ def test_connections_that_the_server_dropped_are_replaced_before_a_call_gets_one
 ) -> None:
     own = {"DATABASE_URL": address_of(postgres), "RAGSITE_DATA_DIR": str(tmp_path)}
     environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "ragsite.settings", **own}
-    done = subprocess.run([sys.executable, "-c", DROPPED], env=environ, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", DROPPED], env=environ, capture_output=True, text=True, timeout=300
+    )
     assert (done.stdout.split(), done.stderr) == (["3", "3"], "")
 
 

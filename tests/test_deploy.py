@@ -21,7 +21,11 @@ OWN = {"--host", "--port", "--no-server-header"}  # a proxy hides who serves
 def _options(words: list[str]) -> dict[str, str]:
     """Those of uvicorn, each with its value, empty for a flag."""
     following = zip(words, [*words[1:], ""], strict=True)
-    options = {word: "" if value.startswith("--") else value for word, value in following if word.startswith("--")}
+    options = {
+        word: "" if value.startswith("--") else value
+        for word, value in following
+        if word.startswith("--")
+    }
     return {name: value for name, value in options.items() if name not in OWN}
 
 
@@ -44,7 +48,9 @@ def test_the_web_process_is_started_as_make_run_starts_it(path: str) -> None:
     text = (ROOT / path).read_text().replace("\\\n", " ")
     started = re.search(r"^CMD (\[.*\])$", text, re.M)
     words = json.loads(started[1]) if started else re.findall(r"^uvicorn .*", text, re.M)[0].split()
-    web = programs(data_dir=ROOT, base_dir=ROOT, host="0.0.0.0", port=8000, workers=1, environ={})[0]
+    web = programs(data_dir=ROOT, base_dir=ROOT, host="0.0.0.0", port=8000, workers=1, environ={})[
+        0
+    ]
     assert _options(words) == _options(web.command)
 
 

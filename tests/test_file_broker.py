@@ -23,9 +23,16 @@ def connect(folder: Path) -> Iterator[type[Connection]]:
     opened: list[Connection] = []
 
     def make() -> Connection:
-        options = {"data_folder_in": str(folder / "queue"), "data_folder_out": str(folder / "queue")}
+        options = {
+            "data_folder_in": str(folder / "queue"),
+            "data_folder_out": str(folder / "queue"),
+        }
         options["control_folder"] = str(folder / "control")
-        opened.append(Connection("files://localhost", transport=file_broker.Transport, transport_options=options))
+        opened.append(
+            Connection(
+                "files://localhost", transport=file_broker.Transport, transport_options=options
+            )
+        )
         return opened[-1]
 
     yield make  # type: ignore[misc]

@@ -26,7 +26,9 @@ def small_disk(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -
     uploads = tmp_path / "uploads"
     uploads.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(uploads)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(uploads)],
+        capture_output=True,
+        check=False,
     )
     if mounted.returncode:
         pytest.skip("mounting is not allowed here")
@@ -37,7 +39,9 @@ def small_disk(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 def upload(user: User, data: bytes) -> Any:
-    return api_of(user).post("/api/documents", {"file": SimpleUploadedFile("a.txt", data)}, format="multipart")
+    return api_of(user).post(
+        "/api/documents", {"file": SimpleUploadedFile("a.txt", data)}, format="multipart"
+    )
 
 
 @pytest.mark.django_db
@@ -45,11 +49,16 @@ def test_upload_on_a_full_disk_is_507_and_the_next_one_that_fits_is_stored(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = UserFactory()
-    monkeypatch.setattr(storage, "free_mib", lambda: 1000.0)  # somebody else fills it after the look
+    monkeypatch.setattr(
+        storage, "free_mib", lambda: 1000.0
+    )  # somebody else fills it after the look
     response = upload(user, b"Ten books. " * 150_000)
     assert (response.status_code, response.json()["error"]["code"]) == (507, "storage_full")
     assert "disk of the site is full" in response.json()["error"]["message"]
-    assert not [path for path in small_disk.rglob("*") if path.is_file()] and not Document.objects.exists()
+    assert (
+        not [path for path in small_disk.rglob("*") if path.is_file()]
+        and not Document.objects.exists()
+    )
     assert upload(user, b"Ten books.").status_code == 202
 
 
@@ -72,20 +81,28 @@ def test_a_full_database_is_507() -> None:
             api = api_of(user)
             status, tries = 201, 0
             while status == 201 and (tries := tries + 1) < 200:
-                answer = api.post("/api/collections", {"name": f"{tries}-{'x' * 90}"}, format="json")
+                answer = api.post(
+                    "/api/collections", {"name": f"{tries}-{'x' * 90}"}, format="json"
+                )
                 status = answer.status_code
         finally:
             cursor.execute("PRAGMA max_page_count = 1073741823")
     assert (status, answer.json()["error"]["code"]) == (507, "storage_full")
 
 
-async def test_readyz_tells_that_the_disk_is_full(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_readyz_tells_that_the_disk_is_full(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(storage, "MIN_FREE_MIB", 64)
     told = await health._state("storage", health._storage)
     assert told["state"] == "down"
     assert told["reason"] == "the disk is full: 1 MiB are left"
 
 
-def test_a_data_folder_that_is_not_made_yet_has_the_room_of_the_disk(settings: Any, tmp_path: Path) -> None:
+def test_a_data_folder_that_is_not_made_yet_has_the_room_of_the_disk(
+    settings: Any, tmp_path: Path
+) -> None:
     settings.DATA_DIR = settings.MEDIA_ROOT = tmp_path / "not" / "made"
-    assert storage.free_mib() == pytest.approx(shutil.disk_usage(tmp_path).free / storage.MIB, rel=0.1)
+    assert storage.free_mib() == pytest.approx(
+        shutil.disk_usage(tmp_path).free / storage.MIB, rel=0.1
+    )

@@ -52,7 +52,11 @@ async def test_without_ollama_it_is_ready_and_says_so(
 
     dependencies.setattr(health, "_ollama", away)
     status, told = await ready(async_client)
-    assert (status, told["ollama"]["state"], told["ollama"]["reason"]) == (200, "offline", "not reachable")
+    assert (status, told["ollama"]["state"], told["ollama"]["reason"]) == (
+        200,
+        "offline",
+        "not reachable",
+    )
 
 
 async def test_a_model_that_is_not_held_to_a_form_is_told(
@@ -76,10 +80,16 @@ async def test_without_a_database_it_is_not_ready_and_gives_no_details_away(
 
     dependencies.setattr(health, "_database", broken)
     status, told = await ready(async_client)
-    assert (status, told["database"]["state"], told["database"]["reason"]) == (503, "down", "not reachable")
+    assert (status, told["database"]["state"], told["database"]["reason"]) == (
+        503,
+        "down",
+        "not reachable",
+    )
 
 
-async def test_a_dependency_that_hangs_is_down(async_client: AsyncClient, dependencies: pytest.MonkeyPatch) -> None:
+async def test_a_dependency_that_hangs_is_down(
+    async_client: AsyncClient, dependencies: pytest.MonkeyPatch
+) -> None:
     dependencies.setattr(health, "CHECK_TIMEOUT_S", 0.05)
     dependencies.setattr(health, "_milvus", lambda: asyncio.sleep(60))
     status, told = await ready(async_client)
@@ -94,7 +104,11 @@ def test_metrics_are_for_this_machine(client: Client) -> None:
 
 @pytest.mark.parametrize(
     "extra",
-    [{"REMOTE_ADDR": "192.0.2.7"}, {"HTTP_X_FORWARDED_HOST": "rag.example"}, {"HTTP_X_FORWARDED_FOR": "127.0.0.1"}],
+    [
+        {"REMOTE_ADDR": "192.0.2.7"},
+        {"HTTP_X_FORWARDED_HOST": "rag.example"},
+        {"HTTP_X_FORWARDED_FOR": "127.0.0.1"},
+    ],
 )
 @pytest.mark.django_db
 def test_metrics_are_refused_to_strangers(client: Client, extra: dict[str, Any]) -> None:

@@ -33,7 +33,9 @@ def test_a_page_before_sign_in_is_in_the_browsers_language(
 @pytest.mark.django_db
 def test_the_switch_goes_before_the_browsers_language_and_leads_back(client: Client) -> None:
     answer = client.post(
-        "/accounts/language/", {"language": "zh-hant"}, headers={"referer": "http://testserver/accounts/signup/"}
+        "/accounts/language/",
+        {"language": "zh-hant"},
+        headers={"referer": "http://testserver/accounts/signup/"},
     )
     assert (answer.status_code, answer["Location"]) == (302, "http://testserver/accounts/signup/")
     assert answer.cookies[COOKIE]["httponly"]
@@ -45,7 +47,9 @@ def test_the_switch_goes_before_the_browsers_language_and_leads_back(client: Cli
 
 @pytest.mark.django_db
 def test_the_switch_leads_to_no_other_site_and_to_no_other_language(client: Client) -> None:
-    answer = client.post("/accounts/language/", {"language": "xx", "next": "https://elsewhere.example/"})
+    answer = client.post(
+        "/accounts/language/", {"language": "xx", "next": "https://elsewhere.example/"}
+    )
     assert answer["Location"] == "/"
     assert COOKIE not in answer.cookies
 
@@ -53,10 +57,17 @@ def test_the_switch_leads_to_no_other_site_and_to_no_other_language(client: Clie
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("path", "words"),
-    [("/nothing-here", "这里什么也没有"), ("/api/messages/nothing", "这里什么也没有，或者您无权查看。")],
+    [
+        ("/nothing-here", "这里什么也没有"),
+        ("/api/messages/nothing", "这里什么也没有，或者您无权查看。"),
+    ],
 )
 def test_errors_are_in_the_readers_language(client: Client, path: str, words: str) -> None:
     response = client.get(path, headers={"accept-language": "zh-CN"})
     assert response.status_code == 404
-    body = response.json()["error"]["message"] if path.startswith("/api/") else response.content.decode()
+    body = (
+        response.json()["error"]["message"]
+        if path.startswith("/api/")
+        else response.content.decode()
+    )
     assert words in body

@@ -45,7 +45,9 @@ async def database_away() -> AsyncIterator[asyncio.Event]:
         loop.call_soon_threadsafe(failed.set)
         raise OperationalError("server closed the connection unexpectedly")
 
-    wrappers = await sync_to_async(lambda: connection.execute_wrappers)()  # of the thread that speaks to the database
+    wrappers = await sync_to_async(
+        lambda: connection.execute_wrappers
+    )()  # of the thread that speaks to the database
     wrappers.append(away)
     try:
         yield failed
@@ -75,7 +77,9 @@ def test_a_lease_of_a_clock_that_was_set_back_is_taken_over(row: NamedLock) -> N
     assert lease().take(holder="me")
 
 
-def test_a_clock_that_jumps_ahead_leaves_its_holder_the_row_until_somebody_takes_it(row: NamedLock) -> None:
+def test_a_clock_that_jumps_ahead_leaves_its_holder_the_row_until_somebody_takes_it(
+    row: NamedLock,
+) -> None:
     mine = lease()
     assert mine.take(holder="me")
     ROWS.update(lease_expires_at=timezone.now() - timedelta(days=1))

@@ -29,7 +29,9 @@ MOST_S = 0.04  # of processor time: a hundred times what a linear pattern takes,
 def our_patterns() -> Iterator[tuple[str, re.Pattern[Any], str]]:
     """Where each stands, and the method to try: what searches tries it at each place, as `findall`."""
     for package in PACKAGES:
-        for entry in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        for entry in pkgutil.walk_packages(
+            importlib.import_module(package).__path__, f"{package}."
+        ):
             if NOT_IMPORTED.search(entry.name):
                 continue
             module = importlib.import_module(entry.name)
@@ -37,8 +39,18 @@ def our_patterns() -> Iterator[tuple[str, re.Pattern[Any], str]]:
             for name, value in vars(module).items():
                 used = set(re.findall(rf"\b{re.escape(name)}\.(\w+)", source))
                 method = "match" if used and used <= {"match", "fullmatch"} else "findall"
-                values = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
-                yield from ((f"{entry.name}.{name}", one, method) for one in values if isinstance(one, re.Pattern))
+                values = (
+                    value.values()
+                    if isinstance(value, dict)
+                    else value
+                    if isinstance(value, tuple)
+                    else (value,)
+                )
+                yield from (
+                    (f"{entry.name}.{name}", one, method)
+                    for one in values
+                    if isinstance(one, re.Pattern)
+                )
 
 
 def complaint(pattern: re.Pattern[Any], method: str) -> str:
@@ -48,7 +60,9 @@ def complaint(pattern: re.Pattern[Any], method: str) -> str:
             text = pump * (CHARS // len(pump)) + tail
             signal.setitimer(signal.ITIMER_PROF, MOST_S)
             try:
-                getattr(pattern, method)(text if isinstance(pattern.pattern, str) else text.encode())
+                getattr(pattern, method)(
+                    text if isinstance(pattern.pattern, str) else text.encode()
+                )
             except TimeoutError:
                 return f"{pump!r} * n + {tail!r}"
             finally:
@@ -63,10 +77,16 @@ def test_every_pattern_takes_linear_time() -> None:
     before = signal.signal(signal.SIGPROF, stop)
     gc.disable()  # a look through all objects takes as long
     try:
-        assert complaint(re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|?)+\s*\Z"), "match")  # such a one is found
+        assert complaint(
+            re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|?)+\s*\Z"), "match"
+        )  # such a one is found
         patterns = {pattern: (where, method) for where, pattern, method in our_patterns()}
         assert len(patterns) > 50
-        complaints = [(where, text) for p, (where, method) in patterns.items() if (text := complaint(p, method))]
+        complaints = [
+            (where, text)
+            for p, (where, method) in patterns.items()
+            if (text := complaint(p, method))
+        ]
         assert complaints == []
     finally:
         gc.enable()

@@ -39,8 +39,14 @@ def stored(**values: Any) -> None:
 def save(client: Client, **changes: Any) -> Any:
     """The page as a browser sends it, with other values in these fields."""
     form = client.get(PAGE).context["form"]
-    shown = {name: value for name, value in form.initial.items() if value is not False and value is not None}
-    return client.post(PAGE, {name: value for name, value in (shown | changes).items() if value is not False})
+    shown = {
+        name: value
+        for name, value in form.initial.items()
+        if value is not False and value is not None
+    }
+    return client.post(
+        PAGE, {name: value for name, value in (shown | changes).items() if value is not False}
+    )
 
 
 def test_a_superusers_change_counts_at_once_and_is_logged(settings: Any) -> None:
@@ -48,7 +54,10 @@ def test_a_superusers_change_counts_at_once_and_is_logged(settings: Any) -> None
     assert save(client, RAG_SEARCH_TOP_K=9, RAG_MEMORY_ENABLED=False).status_code == 302
     assert (settings.RAG.search.top_k, settings.RAG.memory.enabled) == (9, False)
     assert (before.search.top_k, before.memory.enabled) == (5, True)  # what runs goes on with it
-    assert set(Constance.objects.values_list("key", flat=True)) == {"RAG_SEARCH_TOP_K", "RAG_MEMORY_ENABLED"}
+    assert set(Constance.objects.values_list("key", flat=True)) == {
+        "RAG_SEARCH_TOP_K",
+        "RAG_MEMORY_ENABLED",
+    }
     assert "RAG_SEARCH_TOP_K" in client.get(reverse("admin:constance_config_history")).text
 
 
@@ -57,7 +66,9 @@ def test_a_superusers_change_counts_at_once_and_is_logged(settings: Any) -> None
     [("RAG_SEARCH_TOP_K", 51), ("RAG_SEARCH_TOP_K", 0), ("RAG_SEARCH_TOP_K", "many"),
      ("RAG_LIMIT_QUESTIONS_PER_MINUTE", 0), ("RAG_DEFAULT_WORKFLOW", "other")],
 )  # fmt: skip
-def test_a_value_out_of_bounds_is_refused_beside_its_field(settings: Any, name: str, value: Any) -> None:
+def test_a_value_out_of_bounds_is_refused_beside_its_field(
+    settings: Any, name: str, value: Any
+) -> None:
     page = save(administrator(), **{name: value})
     assert page.status_code == 200 and list(page.context["form"].errors) == [name]
     assert not Constance.objects.exists()

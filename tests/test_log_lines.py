@@ -32,7 +32,12 @@ def lines_of(tmp_path: Path, log_format: str) -> list[str]:
     variables = {"DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_LOG_FORMAT": log_format}
     environ = environment(tmp_path / "var", free_port(), **variables)
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=START_S
+        [sys.executable, "-c", PROGRAM],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=START_S,
     )
     assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()

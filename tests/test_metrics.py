@@ -65,10 +65,23 @@ async def test_an_answer_is_counted_with_its_steps_and_calls() -> None:
         step.degrade(Reason("model_failed", {"error": "the model is slow"}))
     await trace.emit_chunk("Ten.")
     trace.calls.append(
-        ModelCall(kind="chat", model="m", asked_ms=0, started_ms=250, ended_ms=1250, prompt_tokens=7, error="timeout")
+        ModelCall(
+            kind="chat",
+            model="m",
+            asked_ms=0,
+            started_ms=250,
+            ended_ms=1250,
+            prompt_tokens=7,
+            error="timeout",
+        )
     )
     names = {
-        ("ragsite_answers_total", ("workflow", "react"), ("status", "complete"), ("decision", "ANSWER")): 1.0,
+        (
+            "ragsite_answers_total",
+            ("workflow", "react"),
+            ("status", "complete"),
+            ("decision", "ANSWER"),
+        ): 1.0,
         ("ragsite_first_token_seconds_count", ("workflow", "react")): 1.0,
         ("ragsite_answer_support_total", ("support", "partly")): 1.0,
         ("ragsite_fallbacks_total", ("step", "rerank"), ("status", "degraded")): 1.0,
@@ -78,7 +91,9 @@ async def test_an_answer_is_counted_with_its_steps_and_calls() -> None:
         ("ragsite_model_errors_total", ("kind", "chat"), ("model", "m")): 1.0,
     }
     before = await counted(names)
-    count_answer(workflow="react", status="complete", decision="ANSWER", support="partly", trace=trace)
+    count_answer(
+        workflow="react", status="complete", decision="ANSWER", support="partly", trace=trace
+    )
     after = await counted(names)
     assert {key: after[key] - before[key] for key in names} == pytest.approx(names)
 
@@ -93,7 +108,9 @@ def test_the_oldest_waiting_document_is_told() -> None:
     assert registry.get_sample_value("ragsite_database_up") == 1
 
 
-def test_a_database_that_is_away_is_told_and_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_away_is_told_and_breaks_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def away() -> Iterator[object]:
         raise OperationalError("refused")
 
@@ -119,7 +136,9 @@ def test_dashboards_and_alerts_ask_for_what_there_is(client: Client) -> None:
 
 def test_each_alert_says_what_to_do() -> None:
     assert len(ALERTS) == 10
-    assert all(rule["annotations"]["what_to_do"] and rule["annotations"]["summary"] for rule in ALERTS)
+    assert all(
+        rule["annotations"]["what_to_do"] and rule["annotations"]["summary"] for rule in ALERTS
+    )
 
 
 def test_a_worker_tells_the_figures_of_its_processes_at_its_port(tmp_path: Path) -> None:
@@ -134,22 +153,41 @@ def test_a_worker_tells_the_figures_of_its_processes_at_its_port(tmp_path: Path)
         "RAG_OFFLINE": "1",
         "TMPDIR": str(tmp_path),
     }
-    command = [sys.executable, "-m", "celery", "-A", "ragsite", "worker", "--concurrency", "1", "--loglevel", "ERROR"]
-    worker = subprocess.Popen(command, env=environment, cwd=DEPLOY.parent, stderr=subprocess.DEVNULL)
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "ragsite",
+        "worker",
+        "--concurrency",
+        "1",
+        "--loglevel",
+        "ERROR",
+    ]
+    worker = subprocess.Popen(
+        command, env=environment, cwd=DEPLOY.parent, stderr=subprocess.DEVNULL
+    )
     try:
         told = ""
         until = time.monotonic() + 90
         while not told and time.monotonic() < until:
             time.sleep(0.2)
             with contextlib.suppress(OSError):
-                told = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
+                told = (
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5)
+                    .read()
+                    .decode()
+                )
     finally:
         worker.send_signal(signal.SIGQUIT)
         worker.wait(30)
     assert "ragsite_ingest_chunks_total 0.0" in told
 
 
-def test_a_process_goes_on_with_the_figures_of_its_place_in_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_goes_on_with_the_figures_of_its_place_in_the_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert worker_metrics._place() == "main"
     monkeypatch.setattr(worker_metrics, "current_process", lambda: SimpleNamespace(index=3))
     assert worker_metrics._place() == "3"

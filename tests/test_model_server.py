@@ -34,7 +34,9 @@ JSON = {"content_type": "application/json"}
 def own_settings(settings: Any) -> Iterator[None]:
     """What is stored in a test ends with it; nothing is decided by the environment of the tests."""
     settings.ENVIRON, settings.RAG = {}, settings.RAG
-    settings.OPERATORS_RAG = settings.RAG.replace(ollama=settings.RAG.ollama.replace(offline="auto"))
+    settings.OPERATORS_RAG = settings.RAG.replace(
+        ollama=settings.RAG.ollama.replace(offline="auto")
+    )
     settings.RAG = settings.OPERATORS_RAG
     ContentType.objects.clear_cache()
     live_settings._taken_up, live_settings._looked_at = ({}, {}), float("-inf")
@@ -85,7 +87,11 @@ def keyed() -> Iterator[list[KeyedServer]]:
 def test_only_superusers_see_the_page_and_its_calls() -> None:
     staff = client_of(UserFactory(is_staff=True))
     reader = client_of(UserFactory())
-    assert (administrator().get(PAGE).status_code, staff.get(PAGE).status_code, reader.get(PAGE).status_code) == (
+    assert (
+        administrator().get(PAGE).status_code,
+        staff.get(PAGE).status_code,
+        reader.get(PAGE).status_code,
+    ) == (
         200,
         403,
         404,
@@ -103,10 +109,15 @@ def test_the_banner_leads_administrators_to_the_page_and_others_to_them() -> Non
 
 
 # ------------------------------------------------------------------------------------------------ trying
-def test_a_test_says_what_answered_with_which_models_and_stores_nothing(ollama: OllamaServer) -> None:
+def test_a_test_says_what_answered_with_which_models_and_stores_nothing(
+    ollama: OllamaServer,
+) -> None:
     found = administrator().post(f"{API}/test", {"ollama_url": ollama.url}, **JSON).json()
     assert found["answered"] and found["label"] == "Ollama"
-    assert {model["name"]: model["can_chat"] for model in found["models"]} == {CHAT_MODEL: True, EMBED_MODEL: False}
+    assert {model["name"]: model["can_chat"] for model in found["models"]} == {
+        CHAT_MODEL: True,
+        EMBED_MODEL: False,
+    }
     assert found["called"] == CHAT_MODEL and found["call_ms"] > 0 and found["ignoring_format"] == []
     assert not Constance.objects.exists()
 
@@ -132,7 +143,12 @@ def test_a_server_that_is_not_there_is_said(ollama: OllamaServer) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["ftp://models.example.org", "http://me:secret@127.0.0.1:11434", "http://169.254.169.254/latest", "127.0.0.1:1"],
+    [
+        "ftp://models.example.org",
+        "http://me:secret@127.0.0.1:11434",
+        "http://169.254.169.254/latest",
+        "127.0.0.1:1",
+    ],
 )
 def test_an_address_where_no_model_server_can_be_is_refused(address: str) -> None:
     for answer in (
@@ -144,11 +160,18 @@ def test_an_address_where_no_model_server_can_be_is_refused(address: str) -> Non
 
 
 # ------------------------------------------------------------------------------------------------ storing
-def test_what_is_saved_counts_at_once_and_stands_in_the_log(settings: Any, ollama: OllamaServer) -> None:
+def test_what_is_saved_counts_at_once_and_stands_in_the_log(
+    settings: Any, ollama: OllamaServer
+) -> None:
     client = administrator()
-    saved = client.patch(API, {"ollama_url": ollama.url, "chat_models": [CHAT_MODEL, "other"]}, **JSON)
+    saved = client.patch(
+        API, {"ollama_url": ollama.url, "chat_models": [CHAT_MODEL, "other"]}, **JSON
+    )
     assert saved.json()["chat_models"] == [CHAT_MODEL, "other"]
-    assert (settings.RAG.ollama.base_url, settings.RAG.ollama.answer_model) == (ollama.url, CHAT_MODEL)
+    assert (settings.RAG.ollama.base_url, settings.RAG.ollama.answer_model) == (
+        ollama.url,
+        CHAT_MODEL,
+    )
     assert client.get("/api/status").json()["chat_model"] == CHAT_MODEL
     assert "OLLAMA_BASE_URL" in client.get(reverse("admin:constance_config_history")).text
 
@@ -193,7 +216,9 @@ def test_a_key_is_stored_encrypted_and_never_told(keyed: list[KeyedServer]) -> N
     assert keyed[0].keys == ["Bearer secret"]
 
 
-def test_a_key_never_goes_to_another_server_than_its_own(settings: Any, keyed: list[KeyedServer]) -> None:
+def test_a_key_never_goes_to_another_server_than_its_own(
+    settings: Any, keyed: list[KeyedServer]
+) -> None:
     client = administrator()
     connect(client, keyed[0])
     client.post(f"{API}/test", {"openai_url": keyed[1].url}, **JSON)
@@ -203,10 +228,14 @@ def test_a_key_never_goes_to_another_server_than_its_own(settings: Any, keyed: l
     assert keyed[1].keys == ["Bearer none", "Bearer none"]
 
 
-def test_a_stored_key_is_not_sent_where_the_environment_leads_later(settings: Any, keyed: list[KeyedServer]) -> None:
+def test_a_stored_key_is_not_sent_where_the_environment_leads_later(
+    settings: Any, keyed: list[KeyedServer]
+) -> None:
     client = administrator()
     connect(client, keyed[0])
-    operators = settings.RAG.ollama.replace(server="openai", url=keyed[1].url, key="", key_origin="")
+    operators = settings.RAG.ollama.replace(
+        server="openai", url=keyed[1].url, key="", key_origin=""
+    )
     settings.OPERATORS_RAG = settings.OPERATORS_RAG.replace(ollama=operators)
     settings.ENVIRON = {"RAG_MODEL_URL": keyed[1].url}
     live_settings._taken_up = ({}, {})
@@ -233,16 +262,24 @@ def pull(client: Any, model: str) -> list[dict[str, Any]]:
     async def whole() -> str:
         return "".join([piece.decode() async for piece in answer])
 
-    return [json.loads(event.removeprefix("data: ")) for event in async_to_sync(whole)().split("\n\n") if event]
+    return [
+        json.loads(event.removeprefix("data: "))
+        for event in async_to_sync(whole)().split("\n\n")
+        if event
+    ]
 
 
-def test_a_download_tells_how_far_it_is_and_its_model_answers_afterwards(online: OllamaServer) -> None:
+def test_a_download_tells_how_far_it_is_and_its_model_answers_afterwards(
+    online: OllamaServer,
+) -> None:
     online.models.clear()
     client = administrator()
     assert not client.get("/api/status").json()["online"]
     events = pull(client, "fresh:1b")
     assert events[-1]["step"] == "success" and events[-1]["total"] == 5_000_000
-    assert [event["completed"] for event in events] == sorted(event["completed"] for event in events)
+    assert [event["completed"] for event in events] == sorted(
+        event["completed"] for event in events
+    )
     assert all(event["free"] > 0 for event in events)  # the server is on this machine
     assert client.get("/api/status").json()["chat_model"] == "fresh:1b"
 
@@ -270,7 +307,9 @@ def test_who_leaves_breaks_the_download_off(online: OllamaServer) -> None:
     online.reply(endpoint="pull", stall_after=3)
 
     async def leave_at_the_first_byte() -> None:
-        async with aclosing(pulling.pull_events("fresh:1b", settings_of_site.RAG.ollama, None)) as lines:
+        async with aclosing(
+            pulling.pull_events("fresh:1b", settings_of_site.RAG.ollama, None)
+        ) as lines:
             async for line in lines:
                 if json.loads(line.removeprefix("data: "))["total"]:
                     return
@@ -288,12 +327,19 @@ def test_a_server_that_downloads_nothing_by_itself_is_not_asked_to(rag_settings:
 @pytest.fixture
 def apart() -> Collection:
     """A collection of one document that was embedded without a server."""
-    collection: Collection = CollectionFactory(embedding_model=BUILTIN_SPACE.model, embedding_dim=BUILTIN_SPACE.dim)
-    ChunkFactory(document=DocumentFactory(collection=collection, status="ready"), text="Books are lent for a month.")
+    collection: Collection = CollectionFactory(
+        embedding_model=BUILTIN_SPACE.model, embedding_dim=BUILTIN_SPACE.dim
+    )
+    ChunkFactory(
+        document=DocumentFactory(collection=collection, status="ready"),
+        text="Books are lent for a month.",
+    )
     return collection
 
 
-def test_what_another_model_has_embedded_is_told_with_its_cost(online: OllamaServer, apart: Collection) -> None:
+def test_what_another_model_has_embedded_is_told_with_its_cost(
+    online: OllamaServer, apart: Collection
+) -> None:
     told = administrator().get(f"{API}/embedding").json()
     assert told["model"] == EMBED_MODEL and told["passages"] == 1 and told["estimated_s"] > 0
     (row,) = told["collections"]
@@ -304,7 +350,9 @@ def test_embedding_again_goes_to_a_worker_and_its_progress_is_told(
     online: OllamaServer, apart: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Any] = []
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda self, *args, **options: sent.append(args))
+    monkeypatch.setattr(
+        "celery.app.base.Celery.send_task", lambda self, *args, **options: sent.append(args)
+    )
     client = administrator()
     (row,) = client.post(f"{API}/embedding", {}, **JSON).json()["collections"]
     assert row["done"] == 0 and [arguments for _, arguments in sent] == [(str(apart.pk),)]

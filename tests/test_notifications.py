@@ -13,7 +13,13 @@ from django.utils import timezone
 
 from chat.models import Message, Replay
 from chat.review.roles import desk_access
-from feedback.curation.gaps import gap_document_add, gap_list, gap_mark, gap_results_take, gaps_refresh
+from feedback.curation.gaps import (
+    gap_document_add,
+    gap_list,
+    gap_mark,
+    gap_results_take,
+    gaps_refresh,
+)
 from feedback.models import GapQuestion, KnowledgeGap
 from feedback.rounds.live import live_revision
 from feedback.rounds.revisions import revision_roll_back
@@ -27,7 +33,13 @@ from retrieval.knowledge.services.collections import collection_update, share_an
 from retrieval.knowledge.services.documents import document_supersede
 from retrieval.models import Collection, CollectionPerson, Document
 from tests.clients import api_of, client_of, person
-from tests.factories import CollectionFactory, DocumentFactory, SessionFactory, UserFactory, answered
+from tests.factories import (
+    CollectionFactory,
+    DocumentFactory,
+    SessionFactory,
+    UserFactory,
+    answered,
+)
 from tests.feedback.rated import make_answer, passage, rate, regular
 
 pytestmark = pytest.mark.django_db
@@ -90,7 +102,9 @@ def test_of_a_share_that_was_taken_back_no_name_is_told(committed: Committed) ->
 # ------------------------------------------------------------------------------------------------ documents
 def test_who_uploaded_a_document_is_told_that_it_could_not_be_read(committed: Committed) -> None:
     user = UserFactory()
-    document = DocumentFactory(collection=CollectionFactory(owner=user), uploaded_by=user, title="Plan")
+    document = DocumentFactory(
+        collection=CollectionFactory(owner=user), uploaded_by=user, title="Plan"
+    )
     document.status, document.error = Document.Status.FAILED, "The file is empty."
     with committed():
         document.save(update_fields=["status", "error"])
@@ -109,11 +123,15 @@ def test_files_of_a_conversation_are_not_told(committed: Committed) -> None:
 
 
 @pytest.mark.parametrize("by_oneself", [False, True])
-def test_who_has_a_document_replaced_by_others_is_told(committed: Committed, by_oneself: bool) -> None:
+def test_who_has_a_document_replaced_by_others_is_told(
+    committed: Committed, by_oneself: bool
+) -> None:
     owner, colleague = UserFactory(), UserFactory(username="tom")
     collection = CollectionFactory(owner=owner)
     document = DocumentFactory(collection=collection, uploaded_by=owner, title="Fees")
-    DocumentFactory(collection=collection, uploaded_by=owner if by_oneself else colleague, replaces=document)
+    DocumentFactory(
+        collection=collection, uploaded_by=owner if by_oneself else colleague, replaces=document
+    )
     with committed():
         document_supersede(document_id=document.pk)
     assert told(owner) == ([] if by_oneself else ["“Fees” was replaced by a newer version"])
@@ -123,7 +141,9 @@ def test_who_has_a_document_replaced_by_others_is_told(committed: Committed, by_
 def test_whose_ratings_moved_sources_is_told_and_not_again_when_it_is_undone(
     committed: Committed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)  # nothing to search, so no index is needed
+    monkeypatch.setattr(
+        "feedback.rounds.guard.RECENT_QUESTIONS", 0
+    )  # nothing to search, so no index is needed
     ten, five, staff = passage("Ten books."), passage("Five books."), UserFactory(is_staff=True)
     answers = [make_answer("How many books?", [ten, five], user=regular()) for _ in range(2)]
     with committed():
@@ -156,17 +176,23 @@ def asker() -> User:
 
 def end_replays(*, supported: bool) -> None:
     """As if a worker had asked them."""
-    Replay.objects.update(status="complete", finished_at=timezone.now(), summary={"supported": supported})
+    Replay.objects.update(
+        status="complete", finished_at=timezone.now(), summary={"supported": supported}
+    )
 
 
-def test_who_asked_is_told_when_a_curator_closes_it(committed: Committed, gap: KnowledgeGap) -> None:
+def test_who_asked_is_told_when_a_curator_closes_it(
+    committed: Committed, gap: KnowledgeGap
+) -> None:
     with committed():
         gap_mark(access=desk_access(person("Curators")), gap=gap, state="closed")
     assert told(asker()) == [f"Your question “{PARKING}” was taken care of"]
 
 
 @pytest.mark.parametrize("supported", [True, False])
-def test_asked_again_the_result_decides(committed: Committed, gap: KnowledgeGap, supported: bool) -> None:
+def test_asked_again_the_result_decides(
+    committed: Committed, gap: KnowledgeGap, supported: bool
+) -> None:
     access = desk_access(person("Curators"))
     with committed():
         gap_document_add(access=access, gap=gap, document=DocumentFactory(), close=True)
@@ -178,7 +204,9 @@ def test_asked_again_the_result_decides(committed: Committed, gap: KnowledgeGap,
     assert len(told(asker())) == (1 if supported else 0)
 
 
-def test_who_may_not_read_what_was_added_is_not_told(committed: Committed, gap: KnowledgeGap) -> None:
+def test_who_may_not_read_what_was_added_is_not_told(
+    committed: Committed, gap: KnowledgeGap
+) -> None:
     curator = person("Curators")
     hidden = DocumentFactory(collection=CollectionFactory(owner=curator, visibility="private"))
     with committed():
@@ -189,7 +217,9 @@ def test_who_may_not_read_what_was_added_is_not_told(committed: Committed, gap: 
     assert told(asker()) == []
 
 
-def test_with_the_conversation_goes_what_the_bell_says_of_it(committed: Committed, gap: KnowledgeGap) -> None:
+def test_with_the_conversation_goes_what_the_bell_says_of_it(
+    committed: Committed, gap: KnowledgeGap
+) -> None:
     user = asker()
     with committed():
         gap_mark(access=desk_access(person("Curators")), gap=gap, state="closed")
@@ -232,7 +262,12 @@ def test_nobody_opens_what_others_were_told() -> None:
     notified(user)
     row = Notification.objects.get()
     client_of(other).post(f"/notifications/{row.pk}/")
-    assert api_of(other).patch(f"/api/notifications/{row.pk}", {"is_read": True}, format="json").status_code == 404
+    assert (
+        api_of(other)
+        .patch(f"/api/notifications/{row.pk}", {"is_read": True}, format="json")
+        .status_code
+        == 404
+    )
     assert Notification.objects.get().read_at is None
 
 
@@ -241,8 +276,14 @@ def test_the_api_lists_changes_and_marks_all_read() -> None:
     notified(user, 2)
     api = api_of(user)
     first = api.get("/api/notifications?unread=1").json()["results"][0]
-    assert (first["kind"], first["text"], first["is_read"]) == ("document.failed", "“Plan 1” could not be read", False)
-    changed = api.patch(f"/api/notifications/{first['id']}", {"is_read": True}, format="json").json()
+    assert (first["kind"], first["text"], first["is_read"]) == (
+        "document.failed",
+        "“Plan 1” could not be read",
+        False,
+    )
+    changed = api.patch(
+        f"/api/notifications/{first['id']}", {"is_read": True}, format="json"
+    ).json()
     assert changed["is_read"] is True
     assert api.get("/api/notifications?unread=1").json()["count"] == 1
     assert api.post("/api/notifications/read").json() == {"read": 1}
@@ -261,14 +302,18 @@ def test_the_same_again_is_one_notification_and_unread_anew() -> None:
 def mailed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
     """Address, subject and text of what would have been sent."""
     sent: list[tuple[str, str, str]] = []
-    monkeypatch.setattr("ragsite.operations.notifications.emails.email_queue", lambda *mail: sent.append(mail))
+    monkeypatch.setattr(
+        "ragsite.operations.notifications.emails.email_queue", lambda *mail: sent.append(mail)
+    )
     return sent
 
 
 def mail_reader(**wish: Any) -> User:
     user: User = UserFactory()
     EmailAddress.objects.create(user=user, email="reader@example.org", verified=True, primary=True)
-    api_of(user).put("/api/notifications/settings", {"email": ["document.failed"]}, format="json", **wish)
+    api_of(user).put(
+        "/api/notifications/settings", {"email": ["document.failed"]}, format="json", **wish
+    )
     return user
 
 
@@ -289,7 +334,9 @@ def test_what_is_new_comes_in_one_email_in_the_readers_language(mailed: list[Any
     assert "Plan 1" in text
 
 
-def test_a_flood_waits_for_the_next_email_and_what_was_read_is_not_mailed(mailed: list[Any]) -> None:
+def test_a_flood_waits_for_the_next_email_and_what_was_read_is_not_mailed(
+    mailed: list[Any],
+) -> None:
     user = mail_reader()
     notified(user)
     notifications_email()
@@ -316,7 +363,9 @@ def test_the_account_page_saves_which_kinds_are_mailed(settings: Any) -> None:
 def test_only_the_newest_of_each_person_are_stored() -> None:
     user, other = UserFactory(), UserFactory()
     notified(other)
-    rows = [Notification(user=user, kind=Kind.SHARE, subject=str(number)) for number in range(KEPT + 3)]
+    rows = [
+        Notification(user=user, kind=Kind.SHARE, subject=str(number)) for number in range(KEPT + 3)
+    ]
     Notification.objects.bulk_create(rows)
     assert notifications_trim() == 3
     assert Notification.objects.filter(user=other).count() == 1

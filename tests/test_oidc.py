@@ -36,7 +36,9 @@ def issuer() -> Iterator[str]:
 
 def use(settings: Any, url: str, **more: Any) -> None:
     """As `RAGSITE_OIDC` and `RAGSITE_OIDC_GROUPS` say."""
-    site = SiteSettings.from_env({"RAGSITE_OIDC": VALUE.format(url=url), "RAGSITE_OIDC_GROUPS": "library=Reviewers"})
+    site = SiteSettings.from_env(
+        {"RAGSITE_OIDC": VALUE.format(url=url), "RAGSITE_OIDC_GROUPS": "library=Reviewers"}
+    )
     assert site.oidc
     settings.OIDC, settings.OIDC_GROUPS = site.oidc, site.oidc_groups
     providers = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [site.oidc.as_app()]}}
@@ -60,7 +62,12 @@ def callback_of(name: str, client: Client, *, address: str = "/accounts/oidc/log
         door = there.get(html.unescape(found[1]).encode().decode(), follow_redirects=True)
         token = TOKEN.search(door.text)
         assert token, door.text
-        form = {"login": name, "password": PASSWORD, "csrfmiddlewaretoken": token[1], "next": door.url.params["next"]}
+        form = {
+            "login": name,
+            "password": PASSWORD,
+            "csrfmiddlewaretoken": token[1],
+            "next": door.url.params["next"],
+        }
         answer = there.post(str(door.url), data=form)
         while not answer.headers["Location"].startswith(CALLBACK):
             answer = there.get(str(door.url.join(answer.headers["Location"])))
@@ -73,7 +80,9 @@ def signed_in(name: str, client: Client | None = None, **options: Any) -> Client
     return client
 
 
-def test_a_first_sign_in_makes_an_account_with_the_address_that_the_provider_has_confirmed() -> None:
+def test_a_first_sign_in_makes_an_account_with_the_address_that_the_provider_has_confirmed() -> (
+    None
+):
     client = signed_in("mei")
     user = User.objects.get(username="mei")
     assert is_in(client) and not user.has_usable_password()
@@ -83,10 +92,14 @@ def test_a_first_sign_in_makes_an_account_with_the_address_that_the_provider_has
 
 def test_it_goes_on_to_the_page_that_asked_and_to_no_other_site() -> None:
     client = Client()
-    back = callback_of("mei", client, address="/accounts/oidc/login/?process=login&next=/documents/")
+    back = callback_of(
+        "mei", client, address="/accounts/oidc/login/?process=login&next=/documents/"
+    )
     assert client.get(back).headers["Location"] == "/documents/"
     client = Client()
-    back = callback_of("mei", client, address="/accounts/oidc/login/?process=login&next=https://evil.example/")
+    back = callback_of(
+        "mei", client, address="/accounts/oidc/login/?process=login&next=https://evil.example/"
+    )
     assert client.get(back).headers["Location"] == "/"
 
 
@@ -104,7 +117,9 @@ def test_it_is_not_linked_where_the_site_has_not_confirmed_the_address(has_row: 
     """Else who signs up with somebody's address would wait in their account."""
     user = UserFactory(username="waiting", email="mei@example.org")
     if has_row:
-        EmailAddress.objects.create(user=user, email="mei@example.org", verified=False, primary=True)
+        EmailAddress.objects.create(
+            user=user, email="mei@example.org", verified=False, primary=True
+        )
     signed_in("mei")
     assert not SocialAccount.objects.filter(user=user).exists()
     assert Client().login(username="waiting", password=PASSWORD)
@@ -137,7 +152,11 @@ def test_who_is_signed_in_links_it_after_the_password() -> None:
     user = UserFactory()
     client = browser(user)
     address = "/accounts/oidc/login/?process=connect"
-    assert client.get(callback_of("lin", client, address=address)).headers["Location"].startswith("/accounts/reauth")
+    assert (
+        client.get(callback_of("lin", client, address=address))
+        .headers["Location"]
+        .startswith("/accounts/reauth")
+    )
     assert not SocialAccount.objects.exists()
     client.post("/accounts/reauthenticate/", {"password": PASSWORD})
     assert SocialAccount.objects.get().user == user

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from ragsite.core import outgoing
-from ragsite.core.outgoing import InwardAddressError, UnreachableError, fetch, guarded_pools, is_inward
+from ragsite.core.outgoing import (
+    InwardAddressError,
+    UnreachableError,
+    fetch,
+    guarded_pools,
+    is_inward,
+)
 from ragsite.core.sealed import SealBrokenError, seal, unseal
 from tests.web_server import WebServer
 
@@ -106,9 +112,16 @@ def test_what_was_checked_is_what_is_connected_to(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     "page",
-    [(200, {}, b""), (200, {"Transfer-Encoding": "chunked"}, b""), (302, {"Location": "/"}, b""), (100, {}, b"")],
+    [
+        (200, {}, b""),
+        (200, {"Transfer-Encoding": "chunked"}, b""),
+        (302, {"Location": "/"}, b""),
+        (100, {}, b""),
+    ],
 )
-def test_what_drips_is_given_up(web: WebServer, inner_hosts: Any, monkeypatch: Any, page: Any) -> None:
+def test_what_drips_is_given_up(
+    web: WebServer, inner_hosts: Any, monkeypatch: Any, page: Any
+) -> None:
     """A body, in chunks too; that of a redirect; headers."""
     inner_hosts("127.0.0.1")
     monkeypatch.setattr(outgoing, "WHOLE_S", 0.3)
@@ -128,13 +141,29 @@ def test_a_body_that_drips_is_cut_where_it_is_long_enough(web: WebServer, inner_
 
 def test_a_redirect_takes_a_password_to_no_other_host(web: WebServer, inner_hosts: Any) -> None:
     inner_hosts("127.0.0.1", "localhost")
-    web.pages |= {"/": (302, {"Location": f"http://localhost:{web.port}/a"}, b""), "/b": (200, {}, b"b")}
+    web.pages |= {
+        "/": (302, {"Location": f"http://localhost:{web.port}/a"}, b""),
+        "/b": (200, {}, b"b"),
+    }
     web.pages["/a"] = (303, {"Location": "b"}, b"")
     headers = {"Authorization": "Basic bWU6cHc=", "X-Mine": "1"}
-    answer = fetch(guarded_pools(), "POST", f"http://127.0.0.1:{web.port}/", most_bytes=9, headers=headers, body=b"x")
+    answer = fetch(
+        guarded_pools(),
+        "POST",
+        f"http://127.0.0.1:{web.port}/",
+        most_bytes=9,
+        headers=headers,
+        body=b"x",
+    )
     assert (answer.body, answer.url) == (b"b", f"http://localhost:{web.port}/b")
-    asked = [(method, path, "Authorization" in sent, body) for method, path, sent, body in web.requests]
-    assert asked == [("POST", "/", True, b"x"), ("POST", "/a", False, b"x"), ("GET", "/b", False, b"")]
+    asked = [
+        (method, path, "Authorization" in sent, body) for method, path, sent, body in web.requests
+    ]
+    assert asked == [
+        ("POST", "/", True, b"x"),
+        ("POST", "/a", False, b"x"),
+        ("GET", "/b", False, b""),
+    ]
     assert all("X-Mine" in sent for _, _, sent, _ in web.requests)
 
 

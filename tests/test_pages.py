@@ -27,7 +27,9 @@ def user(client: Client) -> Any:
 
 
 def boot_of(page: Any) -> Any:
-    found = re.search(r'<script id="boot" type="application/json">(.*?)</script>', page.content.decode(), re.S)
+    found = re.search(
+        r'<script id="boot" type="application/json">(.*?)</script>', page.content.decode(), re.S
+    )
     assert found
     return json.loads(found[1])
 
@@ -45,7 +47,10 @@ def boot_of(page: Any) -> Any:
 )
 def test_pages_ask_a_stranger_to_sign_in(client: Client, path: str) -> None:
     response = client.get(path)
-    assert response.status_code == 302 and response.headers["Location"] == f"/accounts/login/?next={path}"
+    assert (
+        response.status_code == 302
+        and response.headers["Location"] == f"/accounts/login/?next={path}"
+    )
 
 
 def test_a_session_opens_under_its_own_address(client: Client, user: Any) -> None:
@@ -74,11 +79,19 @@ def test_a_private_document_of_another_answers_like_none(client: Client, user: A
     assert client.get(f"/documents/{uuid.uuid4()}/").status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/", "/documents/", "/accounts/login/", "/accounts/signup/", "/nowhere", "/admin/"])
-def test_every_page_forbids_inline_and_foreign_scripts(client: Client, user: Any, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["/", "/documents/", "/accounts/login/", "/accounts/signup/", "/nowhere", "/admin/"]
+)
+def test_every_page_forbids_inline_and_foreign_scripts(
+    client: Client, user: Any, path: str
+) -> None:
     policy = client.get(path).headers["Content-Security-Policy"]
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
-    assert rules["default-src"] == "'self'" and not rules.keys() & {"script-src", "style-src", "connect-src"}
+    assert rules["default-src"] == "'self'" and not rules.keys() & {
+        "script-src",
+        "style-src",
+        "connect-src",
+    }
     assert rules["object-src"] == rules["frame-ancestors"] == "'none'"
 
 
@@ -104,7 +117,9 @@ def test_an_unknown_api_address_answers_in_json(client: Client) -> None:
 
 
 def test_a_lost_csrf_token_is_explained() -> None:
-    page = Client(enforce_csrf_checks=True).post("/accounts/login/", {"username": "a", "password": "b"})
+    page = Client(enforce_csrf_checks=True).post(
+        "/accounts/login/", {"username": "a", "password": "b"}
+    )
     assert page.status_code == 403 and "out of date" in page.content.decode()
 
 

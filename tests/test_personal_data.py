@@ -58,28 +58,42 @@ def person(**values: Any) -> User:
     """Somebody with a row of every kind."""
     user: User = UserFactory(**values)
     Account.objects.create(user=user)
-    EmailAddress.objects.create(user=user, email=f"{user.pk}@example.org", verified=True, primary=True)
+    EmailAddress.objects.create(
+        user=user, email=f"{user.pk}@example.org", verified=True, primary=True
+    )
     answer = answered(session=SessionFactory(user=user, title="图书馆 fees / deposit"))
     SourceFactory(message=answer, marker=1)
     DecisionStepFactory(message=answer, seq=1)
     rating = RatingFactory(message=answer, user=user, comment="too old")
-    document = stored_document(CollectionFactory(owner=user, visibility="private", name="mine"), uploaded_by=user)
+    document = stored_document(
+        CollectionFactory(owner=user, visibility="private", name="mine"), uploaded_by=user
+    )
     rated = RatedQuestion.objects.create(signature=f"s{user.pk}", text="What is the deposit?")
     passage = RatedPassage.objects.create(document=stored_document(), content_hash="h")
     Evidence.objects.create(
-        rating=rating, question=rated, passage=passage, voter=user, weight=1, document_weight=0.5, day=1
+        rating=rating,
+        question=rated,
+        passage=passage,
+        voter=user,
+        weight=1,
+        document_weight=0.5,
+        day=1,
     )
     ChunkFactory(document=document)
     MemoryFactory(user=user)
     SamplePreference.objects.create(user=user, left_out=True)
-    Notification.objects.create(user=user, kind=Notification.Kind.DOCUMENT_FAILED, subject=str(document.pk))
+    Notification.objects.create(
+        user=user, kind=Notification.Kind.DOCUMENT_FAILED, subject=str(document.pk)
+    )
     NotificationPreference.objects.create(user=user, emailed=["document.failed"])
     ApiToken.objects.create(user=user, name="laptop", prefix="abcdefgh", key_hash=str(user.pk))
     return user
 
 
 def stored_document(collection: Collection | None = None, **values: Any) -> Document:
-    document: Document = DocumentFactory(collection=collection or CollectionFactory(), file_name="fees.md", **values)
+    document: Document = DocumentFactory(
+        collection=collection or CollectionFactory(), file_name="fees.md", **values
+    )
     document.file.save("fees.md", ContentFile(FILE))
     return document
 
@@ -96,21 +110,33 @@ def test_an_export_holds_every_kind_of_row_and_the_files_as_uploaded() -> None:
     archive = archive_of(user)
     assert archive.testzip() is None
     names = archive.namelist()
-    assert len(names) == len(set(names)) and not any(name.startswith("/") or ".." in name for name in names)
+    assert len(names) == len(set(names)) and not any(
+        name.startswith("/") or ".." in name for name in names
+    )
     read = {name: json.loads(archive.read(name)) for name in names if name.endswith(".json")}
     question, answer = sorted(read["chat/message.json"], key=lambda row: row["created_at"])
     assert (
-        question["text"] and answer["text"] and read["chat/source.json"][0]["text"] and read["chat/decisionstep.json"]
+        question["text"]
+        and answer["text"]
+        and read["chat/source.json"][0]["text"]
+        and read["chat/decisionstep.json"]
     )
-    assert read["feedback/rating.json"][0]["comment"] == "too old" and read["feedback/evidence.json"]
+    assert (
+        read["feedback/rating.json"][0]["comment"] == "too old" and read["feedback/evidence.json"]
+    )
     assert read["retrieval/samplepreference.json"][0]["left_out"] is True
     assert read["retrieval/memory.json"] and read["ragsite/apitoken.json"][0]["name"] == "laptop"
-    assert read["auth/user.json"][0]["username"] == user.username and read["usersessions/usersession.json"]
+    assert (
+        read["auth/user.json"][0]["username"] == user.username
+        and read["usersessions/usersession.json"]
+    )
     (file,) = (name for name in names if name.startswith("documents/"))
     assert archive.read(file) == FILE
     everything = b"".join(archive.read(name) for name in names).decode()
     assert other.username not in everything and user.password not in everything
-    assert not any(key in everything for key in UserSession.objects.values_list("session_key", flat=True))
+    assert not any(
+        key in everything for key in UserSession.objects.values_list("session_key", flat=True)
+    )
 
 
 @pytest.mark.django_db(transaction=True)
@@ -120,8 +146,12 @@ async def test_an_export_comes_in_pieces_to_its_owner_alone(async_client: AsyncC
     await async_client.aforce_login(user)
     assert (await async_client.get("/accounts/export/")).status_code == 405
     response = await async_client.post("/accounts/export/")
-    assert response.status_code == 200 and response.headers["Content-Disposition"].startswith("attachment")
-    archive = zipfile.ZipFile(io.BytesIO(b"".join([piece async for piece in response.streaming_content])))
+    assert response.status_code == 200 and response.headers["Content-Disposition"].startswith(
+        "attachment"
+    )
+    archive = zipfile.ZipFile(
+        io.BytesIO(b"".join([piece async for piece in response.streaming_content]))
+    )
     assert json.loads(archive.read("auth/user.json"))[0]["username"] == user.username
 
 
@@ -155,7 +185,9 @@ def test_a_deletion_leaves_no_row_that_names_the_account_and_no_file() -> None:
     assert rows_of(other.pk) == kept
 
 
-def test_a_deletion_goes_in_small_steps_and_goes_on_where_it_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deletion_goes_in_small_steps_and_goes_on_where_it_was_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     user = person()
     MessageFactory.create_batch(7, session=SessionFactory(user=user))
     monkeypatch.setitem(personal_data.ERASED, "chat.Message", 2)
@@ -224,14 +256,18 @@ def test_staff_give_out_and_delete_a_persons_data_and_the_log_says_who_did() -> 
     deletions_do()
     assert not Session.objects.filter(user=user.pk).exists() and not Memory.objects.exists()
     log = LogEntry.objects.filter(object_id=str(user.pk)).order_by("pk")
-    assert [(entry.user_id, entry.object_repr) for entry in log] == [(admin.pk, "")] * 2, "by whom, not whose"
+    assert [(entry.user_id, entry.object_repr) for entry in log] == [(admin.pk, "")] * 2, (
+        "by whom, not whose"
+    )
     assert not Rating.objects.exists()
 
 
 def test_an_export_is_of_one_person() -> None:
     people = [person(), person()]
     export = {"action": "export_data", "_selected_action": [user.pk for user in people]}
-    page = browser(UserFactory(is_superuser=True, is_staff=True)).post("/admin/auth/user/", export, follow=True)
+    page = browser(UserFactory(is_superuser=True, is_staff=True)).post(
+        "/admin/auth/user/", export, follow=True
+    )
     assert "Choose one person" in page.content.decode()
 
 
@@ -254,7 +290,9 @@ def test_staff_delete_several_but_not_the_last_administrator() -> None:
 def test_staff_without_the_permission_may_not() -> None:
     user = person()
     staff = UserFactory(is_staff=True)
-    staff.user_permissions.add(*Permission.objects.filter(codename__in=["view_user", "change_user", "delete_user"]))
+    staff.user_permissions.add(
+        *Permission.objects.filter(codename__in=["view_user", "change_user", "delete_user"])
+    )
     export = {"action": "export_data", "_selected_action": [user.pk]}
     assert not browser(staff).post("/admin/auth/user/", export).streaming
     assert browser(staff).get(f"/admin/auth/user/{user.pk}/delete/").status_code == 403

@@ -13,9 +13,13 @@ ENGLISH = [page for page in PAGES if ".zh-" not in page.name]
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 TELL_TALE = {
     "again, rewrite, rebuild": re.compile(r"\banew\b"),
-    "e-mail": re.compile(r"\bletters? (?:is|are|go|goes|begin|wait)\b|\b(?:sends?|in|of|check) letters\b"),
+    "e-mail": re.compile(
+        r"\bletters? (?:is|are|go|goes|begin|wait)\b|\b(?:sends?|in|of|check) letters\b"
+    ),
     "reported, notified, shown": re.compile(r"\b(?:is|are) told\b"),
-    "a subject, as in “Reviewers can …”": re.compile(r"(?:^|[.:;] )Who [a-z]+ (?!decides)[^?\n]*[^?]$", re.MULTILINE),
+    "a subject, as in “Reviewers can …”": re.compile(
+        r"(?:^|[.:;] )Who [a-z]+ (?!decides)[^?\n]*[^?]$", re.MULTILINE
+    ),
     "support": re.compile(r"\b(?:bears?|borne) (?:it )?out\b"),
 }
 # A title is a noun phrase, or an instruction ("Add a step"): no clause with a subject of its own.

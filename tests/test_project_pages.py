@@ -13,7 +13,9 @@ from benchmarks import ROOMS
 
 PROJECT = Path(__file__).parents[1]
 # Written for developers and operators; seeds, samples and prompts are data.
-PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("benchmarks/**/*.md")])
+PAGES = sorted(
+    [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("benchmarks/**/*.md")]
+)
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 PLACEHOLDERS = {"NAME"}
 
@@ -25,7 +27,9 @@ def anchors(page: Path) -> frozenset[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     seen: dict[str, int] = {}
     found = set()
-    for title in re.findall(r"^#{1,6} +(.+?) *$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE):
+    for title in re.findall(
+        r"^#{1,6} +(.+?) *$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
+    ):
         shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).lower()
         slug = re.sub(r"[^\w\- ]", "", shown).replace(" ", "-")
         found.add(f"{slug}-{seen[slug]}" if slug in seen else slug)
@@ -40,7 +44,9 @@ def broken_links(page: Path) -> list[str]:
             continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+        if not target.exists() or (
+            anchor and target.suffix == ".md" and anchor not in anchors(target)
+        ):
             broken.append(link)
     return broken
 
@@ -55,12 +61,16 @@ def test_benchmarks_and_targets_that_are_named_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     benchmarks = set(re.findall(r"\bbenchmarks\.(\w+(?:\.\w+)?)", text)) - PLACEHOLDERS
     assert {name for name in benchmarks if find_spec(f"benchmarks.{name}") is None} == set()
-    targets = set(re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(
+        re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
     assert set(re.findall(r"`make ([a-z-]+)", text)) - targets == set()
 
 
 def test_every_benchmark_is_found_by_its_name_alone() -> None:
     modules = [path for room in ROOMS for path in (PROJECT / "benchmarks" / room).glob("[!_]*.py")]
-    commands = [path for path in modules if "python -m benchmarks." in path.read_text(encoding="utf-8")]
+    commands = [
+        path for path in modules if "python -m benchmarks." in path.read_text(encoding="utf-8")
+    ]
     found = [find_spec(f"benchmarks.{path.stem}") for path in commands]
     assert [spec.origin for spec in found if spec] == list(map(str, commands)) and len(commands) > 7

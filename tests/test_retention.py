@@ -48,7 +48,9 @@ OLD = NOW - timedelta(days=400)
 
 def rows_of_all_tables() -> dict[str, int]:
     """How many rows each table has, but the one that rounds lock."""
-    models = [model for model in apps.get_models() if model is not FeedbackState and not model._meta.proxy]
+    models = [
+        model for model in apps.get_models() if model is not FeedbackState and not model._meta.proxy
+    ]
     return {model._meta.label: model._default_manager.count() for model in models}
 
 
@@ -69,17 +71,29 @@ def with_everything(session: Session) -> None:
     DecisionStepFactory(message=answer, seq=1)
     rating = RatingFactory(message=answer, score=1, comment="No.")
     question = RatedQuestion.objects.create(signature=session.pk.hex[:16], text="What of zebras?")
-    passage = RatedPassage.objects.first() or RatedPassage.objects.create(document=DocumentFactory(), content_hash="h")
+    passage = RatedPassage.objects.first() or RatedPassage.objects.create(
+        document=DocumentFactory(), content_hash="h"
+    )
     Evidence.objects.create(
-        rating=rating, question=question, passage=passage, voter=session.user, weight=1, document_weight=0.5, day=1
+        rating=rating,
+        question=question,
+        passage=passage,
+        voter=session.user,
+        weight=1,
+        document_weight=0.5,
+        day=1,
     )
     memory = MemoryFactory(user=session.user)
     MemoryOrigin.objects.create(memory=memory, conversation_id=session.pk, answer_id=answer.pk)
     drawer = collection_of_conversation(owner=session.user, conversation_id=session.pk)
     document = DocumentFactory(collection=drawer)
     document.file.save("fees.md", ContentFile(b"# Fees"))
-    Share.objects.create(session=session, scope="site", message_ids=[str(answer.pk)], expires_at=OLD)
-    Replay.objects.create(message=answer, question="?", status=Replay.Status.COMPLETE, finished_at=NOW)
+    Share.objects.create(
+        session=session, scope="site", message_ids=[str(answer.pk)], expires_at=OLD
+    )
+    Replay.objects.create(
+        message=answer, question="?", status=Replay.Status.COMPLETE, finished_at=NOW
+    )
     FilledPrompt.objects.create(message=answer, step=1, call=0, name="generate")
     row = AnswerReview.objects.get(message=answer)
     row.labels.create(name="hr")
@@ -90,7 +104,9 @@ def run() -> dict[str, int]:
     """What the command deletes, by kind."""
     out = io.StringIO()
     call_command("retention", stdout=out)
-    told = (line.removesuffix(" deleted").partition(": ") for line in out.getvalue().splitlines()[:-1])
+    told = (
+        line.removesuffix(" deleted").partition(": ") for line in out.getvalue().splitlines()[:-1]
+    )
     return {kind: int(count) for kind, _, count in told}
 
 
@@ -104,7 +120,9 @@ def test_without_a_setting_nothing_that_people_made_goes() -> None:
     with_everything(conversation())
     before = rows_of_all_tables()
     assert run() == {}
-    assert rows_of_all_tables() == before | {"chat.FilledPrompt": 0}  # which a site without the setting never stores
+    assert rows_of_all_tables() == before | {
+        "chat.FilledPrompt": 0
+    }  # which a site without the setting never stores
 
 
 def test_a_conversation_goes_with_all_that_hangs_on_it(
@@ -153,7 +171,10 @@ def test_archived_conversations_have_an_age_of_their_own(rag_settings: Any) -> N
     conversation()
     lately, long_ago = (conversation(archived_at=at) for at in (NOW - timedelta(days=2), OLD))
     assert run() == {"archived": 1}
-    assert Session.objects.filter(pk=lately.pk).exists() and not Session.objects.filter(pk=long_ago.pk).exists()
+    assert (
+        Session.objects.filter(pk=lately.pk).exists()
+        and not Session.objects.filter(pk=long_ago.pk).exists()
+    )
 
 
 # ------------------------------------------------------------------------------------------------ parts of them
@@ -167,7 +188,11 @@ def test_a_path_goes_with_its_prompts_and_its_answer_stays(rag_settings: Any) ->
     AnswerReview.objects.filter(session=held).update(assignee=UserFactory())
     assert run() == {"paths": 1}
     assert DecisionStep.objects.filter(message__session=old).count() == 0
-    assert (DecisionStep.objects.count(), FilledPrompt.objects.count(), Message.objects.count()) == (6, 2, 6)
+    assert (
+        DecisionStep.objects.count(),
+        FilledPrompt.objects.count(),
+        Message.objects.count(),
+    ) == (6, 2, 6)
 
 
 def test_what_an_answer_that_was_deleted_meanwhile_left_goes() -> None:
@@ -187,7 +212,11 @@ def test_what_a_rating_says_goes_and_is_not_drawn_again(rag_settings: Any) -> No
     with_everything(session)
     Rating.objects.update(attributed_at=Rating.objects.get().updated_at)
     assert run() == {"evidence": 1}
-    assert not Evidence.objects.exists() and not RatedQuestion.objects.exists() and Rating.objects.count() == 1
+    assert (
+        not Evidence.objects.exists()
+        and not RatedQuestion.objects.exists()
+        and Rating.objects.count() == 1
+    )
     evidence_gather()
     assert not Evidence.objects.exists()
 

@@ -11,7 +11,9 @@ import pytest
 from tests.revisions import ROOT, Site, _git, check_out, compared, latest_release
 
 pytestmark = pytest.mark.timeout(900)
-FROZEN = [f"{app}/migrations/0001_initial.py" for app in ("ragsite", "retrieval", "chat", "feedback")]
+FROZEN = [
+    f"{app}/migrations/0001_initial.py" for app in ("ragsite", "retrieval", "chat", "feedback")
+]
 
 
 def change(site: Site, statement: str) -> None:

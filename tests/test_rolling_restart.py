@@ -19,7 +19,9 @@ from tests.running_site import START_S
 from tests.web_processes import Site, own_redis
 
 pytestmark = [
-    pytest.mark.skipif(not shutil.which("redis-server"), reason="redis-server is not on this machine"),
+    pytest.mark.skipif(
+        not shutil.which("redis-server"), reason="redis-server is not on this machine"
+    ),
     pytest.mark.timeout(400),
 ]
 
@@ -46,7 +48,9 @@ def test_an_answer_that_is_being_written_ends_before_its_machine_does(site: Site
     assert leaving.status("/readyz") == 503
     with pytest.raises(InvalidStatus, match="503"):  # a proxy asks the other machine
         connect(f"ws://127.0.0.1:{leaving.port}/ws/chat/", additional_headers=site.headers)
-    refused = httpx.post(f"{leaving.url}/api/chat", json={"message": "And now?"}, headers=site.headers, timeout=30)
+    refused = httpx.post(
+        f"{leaving.url}/api/chat", json={"message": "And now?"}, headers=site.headers, timeout=30
+    )
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "restarting")
     for reader in (asked, elsewhere):
         end = reader.to_the_end()
@@ -57,10 +61,15 @@ def test_an_answer_that_is_being_written_ends_before_its_machine_does(site: Site
 
 
 @pytest.mark.parametrize("how", ["killed", "out of time"])
-def test_an_answer_goes_on_in_another_process_behind_what_was_shown(site: Site, online: Any, how: str) -> None:
+def test_an_answer_goes_on_in_another_process_behind_what_was_shown(
+    site: Site, online: Any, how: str
+) -> None:
     online.reply(text="They are due after four weeks [1].", structured=False)
     # With a lease that does not run out: what counts is that the process has gone.
-    leaving, other = site.machine(PIECES="3000", RAGSITE_DRAIN_S="0.5", LEASE_S="250"), site.machine()
+    leaving, other = (
+        site.machine(PIECES="3000", RAGSITE_DRAIN_S="0.5", LEASE_S="250"),
+        site.machine(),
+    )
     asked = site.ask(leaving)
     elsewhere = site.follow(other, asked.message_id)
     assert wait_until(lambda: "Book 12." in elsewhere.text, within_s=START_S)

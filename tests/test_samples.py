@@ -39,12 +39,16 @@ async def test_every_file_can_be_read(document: dict[str, Any]) -> None:
     parsed = parse_file(path, kind=kind_by_name(path.name))
     assert len(parsed.text) > 600
     assert "\ufffd" not in parsed.text
-    name = {"en": "Northlake University", "zh-Hans": "北湖大学", "zh-Hant": "北湖大學"}[document["language"]]
+    name = {"en": "Northlake University", "zh-Hans": "北湖大学", "zh-Hant": "北湖大學"}[
+        document["language"]
+    ]
     assert name in parsed.text
 
 
 # ------------------------------------------------------------------------------------------------ loading
-def test_loading_makes_public_collections_of_the_site_with_queued_documents(db: None, data_dir: Path) -> None:
+def test_loading_makes_public_collections_of_the_site_with_queued_documents(
+    db: None, data_dir: Path
+) -> None:
     assert len(samples_load()) == len(DOCUMENTS)
     assert {(c.name, c.owner, c.visibility) for c in Collection.objects.all()} == {
         ("handbook", None, "public"),
@@ -57,7 +61,9 @@ def test_loading_makes_public_collections_of_the_site_with_queued_documents(db: 
     )  # fmt: skip
 
 
-def test_samples_that_somebody_deleted_do_not_come_back_at_the_next_start(db: None, data_dir: Path) -> None:
+def test_samples_that_somebody_deleted_do_not_come_back_at_the_next_start(
+    db: None, data_dir: Path
+) -> None:
     samples_load()
     Collection.objects.all().delete()
     assert samples_load() == []
@@ -77,7 +83,9 @@ def ready(db: None, data_dir: Path) -> Callable[..., None]:
 def test_each_that_is_suggested_has_its_documents(ready: Callable[..., None]) -> None:
     ready()
     suggested = {question["text"] for question in sample_questions(UserFactory())}
-    needed = {entry["question"]: entry["documents"] for entry in QUESTIONS if entry["expects"] == "ANSWER"}
+    needed = {
+        entry["question"]: entry["documents"] for entry in QUESTIONS if entry["expects"] == "ANSWER"
+    }
     assert len(suggested) > 9 and suggested <= needed.keys()
     gone = needed[next(iter(suggested))][0]
     Document.objects.get(file_name=gone.split("/")[1]).delete()
@@ -121,15 +129,24 @@ def test_samples_are_searched_until_the_third_own_document(reader: Any) -> None:
 
 def test_who_named_the_samples_still_searches_them(reader: Any) -> None:
     add_own(reader, 3)
-    assert {ref.name for ref in scope_for(user=reader, names=["handbook"]).collections} == {"handbook"}
+    assert {ref.name for ref in scope_for(user=reader, names=["handbook"]).collections} == {
+        "handbook"
+    }
 
 
 @pytest.mark.parametrize(("own", "left_out"), [(1, True), (3, False)])
-def test_a_choice_counts_before_the_rule_and_can_be_taken_back(reader: Any, own: int, left_out: bool) -> None:
+def test_a_choice_counts_before_the_rule_and_can_be_taken_back(
+    reader: Any, own: int, left_out: bool
+) -> None:
     add_own(reader, own)
     api = api_of(reader)
     before = api.get("/api/samples").json()
-    assert before == {"there": True, "left_out": not left_out, "chosen": False, "own_documents": own}
+    assert before == {
+        "there": True,
+        "left_out": not left_out,
+        "chosen": False,
+        "own_documents": own,
+    }
     assert api.put("/api/samples", {"left_out": left_out}).json()["left_out"] is left_out
     assert ("handbook" in searched(reader)) is not left_out
     assert api.put("/api/samples", {"left_out": None}).json() == before
@@ -137,11 +154,16 @@ def test_a_choice_counts_before_the_rule_and_can_be_taken_back(reader: Any, own:
 
 def test_a_new_reader_is_told_what_is_here_and_where_to_add_documents(reader: Any) -> None:
     page = client_of(reader).get("/").text
-    assert "a sample handbook of an invented university (1 document)" in page and "Upload documents" in page
+    assert (
+        "a sample handbook of an invented university (1 document)" in page
+        and "Upload documents" in page
+    )
 
 
 def test_the_readmes_question_is_the_first_that_is_offered(db: None) -> None:
-    first = next(entry for entry in QUESTIONS if entry.get("suggested") and entry["language"] == "en")
+    first = next(
+        entry for entry in QUESTIONS if entry.get("suggested") and entry["language"] == "en"
+    )
     assert f"“{first['question']}”" in readme() or f'"{first["question"]}"' in readme()
 
 
@@ -163,7 +185,10 @@ def readme() -> str:
 def test_documents_say_whether_they_are_samples(reader: Any) -> None:
     add_own(reader, 1)
     rows = api_of(reader).get("/api/documents").json()["results"]
-    assert {row["title"]: row["is_sample"] for row in rows} == {"Rules": True, "Travel policy": False}
+    assert {row["title"]: row["is_sample"] for row in rows} == {
+        "Rules": True,
+        "Travel policy": False,
+    }
 
 
 def test_the_chat_page_knows_the_samples_for_their_badge(reader: Any) -> None:

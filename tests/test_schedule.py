@@ -39,12 +39,19 @@ def test_a_task_that_has_another_name_now_keeps_what_was_changed_of_it() -> None
     former.save()
     migrate()
     row = own()
-    assert (row.pk, row.name, row.interval, row.enabled) == (former.pk, "Apply new ratings", interval, False)
+    assert (row.pk, row.name, row.interval, row.enabled) == (
+        former.pk,
+        "Apply new ratings",
+        interval,
+        False,
+    )
 
 
 def test_a_task_that_the_site_has_no_more_goes() -> None:
     interval = IntervalSchedule.objects.create(every=7, period="hours")
-    PeriodicTask.objects.create(name="Former", task="feedback.tasks.gone", interval=interval, description=MADE_HERE)
+    PeriodicTask.objects.create(
+        name="Former", task="feedback.tasks.gone", interval=interval, description=MADE_HERE
+    )
     migrate()
     assert not PeriodicTask.objects.filter(name="Former").exists()
 
@@ -52,7 +59,9 @@ def test_a_task_that_the_site_has_no_more_goes() -> None:
 def test_tasks_that_an_administrator_made_stay() -> None:
     interval = IntervalSchedule.objects.create(every=7, period="hours")
     PeriodicTask.objects.create(name="At noon, too", task=ROUND, interval=interval)
-    PeriodicTask.objects.create(name="Mine", task="ours.tasks.report", interval=interval, description="Monthly.")
+    PeriodicTask.objects.create(
+        name="Mine", task="ours.tasks.report", interval=interval, description="Monthly."
+    )
     migrate()
     assert PeriodicTask.objects.filter(name__in=("At noon, too", "Mine")).count() == 2
     assert own().name == "Apply new ratings"
@@ -61,7 +70,9 @@ def test_tasks_that_an_administrator_made_stay() -> None:
 def test_a_name_that_an_administrator_has_taken_does_not_keep_the_task_from_running() -> None:
     own().delete()
     interval = IntervalSchedule.objects.create(every=7, period="hours")
-    PeriodicTask.objects.create(name="Apply new ratings", task="ours.tasks.report", interval=interval)
+    PeriodicTask.objects.create(
+        name="Apply new ratings", task="ours.tasks.report", interval=interval
+    )
     migrate()
     assert own().enabled
     migrate()

@@ -70,7 +70,9 @@ def test_the_password_alone_opens_no_door(user_with_app: User) -> None:
 
 
 @pytest.mark.parametrize("with_recovery_codes", [False, True])
-def test_where_a_passkey_is_the_second_factor_the_password_opens_no_door(with_recovery_codes: bool) -> None:
+def test_where_a_passkey_is_the_second_factor_the_password_opens_no_door(
+    with_recovery_codes: bool,
+) -> None:
     user = UserFactory(is_staff=True, is_superuser=True)
     passkey = {"name": "key", "credential": {}}
     Authenticator.objects.create(user=user, type=Authenticator.Type.WEBAUTHN, data=passkey)
@@ -88,7 +90,9 @@ def test_where_a_passkey_is_the_second_factor_the_password_opens_no_door(with_re
 def test_who_has_given_the_password_alone_makes_no_key(user_with_app: User) -> None:
     client = browser(user_with_app)
     client.post("/accounts/reauthenticate/", {"password": PASSWORD})
-    answer = client.post("/api/keys", {"name": "bot", "scopes": ["read"]}, content_type="application/json")
+    answer = client.post(
+        "/api/keys", {"name": "bot", "scopes": ["read"]}, content_type="application/json"
+    )
     assert answer.status_code == 401 and client.get("/accounts/keys/new/").status_code == 302
     assert not user_with_app.api_tokens.exists()
 
@@ -104,7 +108,10 @@ def test_the_administration_asks_for_it_too(user_with_app: User, secret: str) ->
 def test_a_token_comes_by_password_and_code(user_with_app: User, secret: str) -> None:
     assert ask_token(user_with_app, code="000000").status_code == 403
     token = ask_token(user_with_app, code=code_of(secret)).json()["token"]
-    assert Client().get("/api/documents", headers={"Authorization": f"Token {token}"}).status_code == 200
+    assert (
+        Client().get("/api/documents", headers={"Authorization": f"Token {token}"}).status_code
+        == 200
+    )
 
 
 def test_who_does_not_know_the_password_does_not_learn_of_it(user_with_app: User) -> None:
@@ -122,7 +129,10 @@ def test_codes_cannot_be_guessed(user_with_app: User, secret: str) -> None:
 
 
 def test_staff_take_it_away_from_who_has_lost_it_and_it_is_logged(user_with_app: User) -> None:
-    administrator().post("/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [user_with_app.pk]})
+    administrator().post(
+        "/admin/auth/user/",
+        {"action": "take_second_factors", "_selected_action": [user_with_app.pk]},
+    )
     assert is_in(browser(user_with_app))
     assert LogEntry.objects.filter(object_id=str(user_with_app.pk)).count() == 1
 
@@ -130,9 +140,12 @@ def test_staff_take_it_away_from_who_has_lost_it_and_it_is_logged(user_with_app:
 def test_only_an_administrator_takes_it_from_an_administrator(user_with_app: User) -> None:
     User.objects.filter(pk=user_with_app.pk).update(is_superuser=True)
     helper = UserFactory(is_staff=True)
-    helper.user_permissions.add(*Permission.objects.filter(codename__in=["view_user", "change_user"]))
+    helper.user_permissions.add(
+        *Permission.objects.filter(codename__in=["view_user", "change_user"])
+    )
     client_of(helper).post(
-        "/admin/auth/user/", {"action": "take_second_factors", "_selected_action": [user_with_app.pk]}
+        "/admin/auth/user/",
+        {"action": "take_second_factors", "_selected_action": [user_with_app.pk]},
     )
     assert Authenticator.objects.filter(user=user_with_app).exists()
 

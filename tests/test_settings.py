@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def manage(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     command, environ = [sys.executable, "manage.py", *arguments], {**os.environ, **variables}
-    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120
+    )
 
 
 def test_a_command_says_it_in_one_sentence() -> None:
@@ -30,7 +32,8 @@ def test_a_command_says_it_in_one_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"), [("RAGSITE_PORT", "http"), ("RAGSITE_SIGNUP", "sometimes"), ("REDIS_URL", "127.0.0.1:6379")]
+    ("variable", "value"),
+    [("RAGSITE_PORT", "http"), ("RAGSITE_SIGNUP", "sometimes"), ("REDIS_URL", "127.0.0.1:6379")],
 )
 def test_a_setting_of_the_site_is_refused_by_its_name(variable: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"^{variable}"):
@@ -39,7 +42,9 @@ def test_a_setting_of_the_site_is_refused_by_its_name(variable: str, value: str)
 
 def test_a_command_before_the_first_start_says_what_to_do(tmp_path: Path) -> None:
     folder = str(tmp_path / "not" / "there")
-    done = manage("ingest", "README.md", "--collection", "rules", RAGSITE_DATA_DIR=folder, DATABASE_URL="")
+    done = manage(
+        "ingest", "README.md", "--collection", "rules", RAGSITE_DATA_DIR=folder, DATABASE_URL=""
+    )
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "make run" in done.stderr
 
@@ -48,11 +53,19 @@ def test_a_command_before_the_first_start_says_what_to_do(tmp_path: Path) -> Non
     ("url", "values"),
     [
         ("", {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}),
-        ("smtp://mail.example.org", {"EMAIL_PORT": 587, "EMAIL_USE_TLS": True, "EMAIL_USE_SSL": False}),
+        (
+            "smtp://mail.example.org",
+            {"EMAIL_PORT": 587, "EMAIL_USE_TLS": True, "EMAIL_USE_SSL": False},
+        ),
         ("smtp://127.0.0.1:25/?tls=0", {"EMAIL_PORT": 25, "EMAIL_USE_TLS": False}),
         (
             "smtps://me%40example.org:p%2Fss@mail.example.org",
-            {"EMAIL_PORT": 465, "EMAIL_USE_SSL": True, "EMAIL_USE_TLS": False, "EMAIL_HOST_PASSWORD": "p/ss"},
+            {
+                "EMAIL_PORT": 465,
+                "EMAIL_USE_SSL": True,
+                "EMAIL_USE_TLS": False,
+                "EMAIL_HOST_PASSWORD": "p/ss",
+            },
         ),
     ],
 )
@@ -86,7 +99,9 @@ def test_another_address_for_e_mail_is_refused_without_its_password(url: str) ->
         ("MILVUS_URI", "me:pw", "must be an address that starts with http:// or https://"),
     ],
 )
-def test_the_error_names_the_variable_and_shows_no_password(variable: str, value: str, reason: str) -> None:
+def test_the_error_names_the_variable_and_shows_no_password(
+    variable: str, value: str, reason: str
+) -> None:
     with pytest.raises(SettingsError) as caught:
         RagSettings.from_env({variable: value})
     told = str(caught.value)
@@ -109,13 +124,18 @@ def test_variables_stay_few() -> None:
         ("RAGSITE_PROT", "RAGSITE_PORT"),
     ],
 )
-def test_a_variable_that_is_no_setting_is_refused_with_the_nearest_name(variable: str, nearest: str) -> None:
+def test_a_variable_that_is_no_setting_is_refused_with_the_nearest_name(
+    variable: str, nearest: str
+) -> None:
     with pytest.raises(SettingsError, match=f"^{variable}: .*{nearest}"):
         refuse_unknown({variable: "1"}, GROUPS_OF_ALL)
 
 
 def test_variables_of_other_programs_are_left_alone() -> None:
-    refuse_unknown({"RAGTIME": "1", "PATH": "/bin", "RAGSITE_KEY": "secret", "RAG_RERANK_URL": ""}, GROUPS_OF_ALL)
+    refuse_unknown(
+        {"RAGTIME": "1", "PATH": "/bin", "RAGSITE_KEY": "secret", "RAG_RERANK_URL": ""},
+        GROUPS_OF_ALL,
+    )
 
 
 def test_a_command_does_not_start_with_a_misspelt_setting() -> None:

@@ -20,7 +20,11 @@ _SITE = Client()
 
 @pytest.fixture(autouse=True)
 def _small_limits(settings: Any) -> None:
-    rates = {"login_failed": "5/300s/ip,3/300s/key", "signup": "2/h/ip", "change_password": "3/m/user"}
+    rates = {
+        "login_failed": "5/300s/ip,3/300s/key",
+        "signup": "2/h/ip",
+        "change_password": "3/m/user",
+    }
     settings.ACCOUNT_RATE_LIMITS = settings.ACCOUNT_RATE_LIMITS | rates
 
 
@@ -31,13 +35,22 @@ def browser() -> Client:
     return client
 
 
-def token(name: str, password: str, *, address: str = "192.0.2.1", client: Client | None = None, **options: Any) -> Any:
+def token(
+    name: str,
+    password: str,
+    *,
+    address: str = "192.0.2.1",
+    client: Client | None = None,
+    **options: Any,
+) -> Any:
     body = {"username": name, "password": password}
     made = {"content_type": "application/json", "REMOTE_ADDR": address}
     return (client or browser()).post("/api/auth/token", body, **made, **options)
 
 
-def page(name: str, password: str, *, address: str = "192.0.2.1", client: Client | None = None) -> Any:
+def page(
+    name: str, password: str, *, address: str = "192.0.2.1", client: Client | None = None
+) -> Any:
     form = {"username": name, "password": password}
     return (client or browser()).post("/accounts/login/", form, REMOTE_ADDR=address)
 
@@ -69,7 +82,11 @@ def test_all_doors_count_together() -> None:
     user = UserFactory()
     guess(user.username, 2)
     page(user.username, "guess")
-    assert token(user.username, PASSWORD).status_code == page(user.username, PASSWORD).status_code == 429
+    assert (
+        token(user.username, PASSWORD).status_code
+        == page(user.username, PASSWORD).status_code
+        == 429
+    )
 
 
 def test_the_old_password_cannot_be_guessed_in_an_open_browser(client: Client) -> None:
@@ -128,7 +145,11 @@ def test_too_many_accounts_of_one_address_are_refused() -> None:
         form = {"username": name, "password1": NEW_PASSWORD, "password2": NEW_PASSWORD}
         return browser().post("/accounts/signup/", form, REMOTE_ADDR=address)
 
-    assert [sign_up(name, "192.0.2.1").status_code for name in ("ann", "bob", "cid")] == [302, 302, 429]
+    assert [sign_up(name, "192.0.2.1").status_code for name in ("ann", "bob", "cid")] == [
+        302,
+        302,
+        429,
+    ]
     assert sign_up("cid", "192.0.2.2").status_code == 302
 
 
@@ -140,7 +161,11 @@ async def _status_for(forwarded: str, peer: str, proxies: list[str]) -> str:
         seen.append(scope["client"][0])
 
     middleware = type(application)(inner, trusted_hosts=proxies)
-    scope: Any = {"type": "http", "client": (peer, 1), "headers": [(b"x-forwarded-for", forwarded.encode())]}
+    scope: Any = {
+        "type": "http",
+        "client": (peer, 1),
+        "headers": [(b"x-forwarded-for", forwarded.encode())],
+    }
     await middleware(scope, None, None)  # type: ignore[arg-type]
     return seen[0]
 
@@ -148,4 +173,6 @@ async def _status_for(forwarded: str, peer: str, proxies: list[str]) -> str:
 async def test_x_forwarded_for_is_believed_from_a_trusted_proxy_alone() -> None:
     assert await _status_for("198.51.100.9", "127.0.0.1", []) == "127.0.0.1"
     assert await _status_for("198.51.100.9", "10.0.0.2", ["10.0.0.0/8"]) == "198.51.100.9"
-    assert await _status_for("203.0.113.1, 198.51.100.9", "10.0.0.2", ["10.0.0.0/8"]) == "198.51.100.9"
+    assert (
+        await _status_for("203.0.113.1, 198.51.100.9", "10.0.0.2", ["10.0.0.0/8"]) == "198.51.100.9"
+    )

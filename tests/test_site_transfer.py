@@ -50,7 +50,10 @@ LEFT_BEHIND = {
 
 
 def test_every_table_is_carried_or_left_behind_on_purpose() -> None:
-    own = [apps.get_app_config(name).get_models() for name in ("chat", "feedback", "ragsite", "retrieval")]
+    own = [
+        apps.get_app_config(name).get_models()
+        for name in ("chat", "feedback", "ragsite", "retrieval")
+    ]
     assert {model._meta.label for models in own for model in models} - set(CARRIED) == LEFT_BEHIND
 
 
@@ -73,14 +76,18 @@ def site_file(db: None, settings: Any, tmp_path: Path) -> Path:
     document.file.save("deposits.md", ContentFile(TEXT.encode()))
     chunk = ChunkFactory(document=document, text=TEXT)
     answer = answered(session=SessionFactory(user=ada))
-    source = SourceFactory(message=answer, marker=1, document_id=document.pk, chunk_id=str(chunk.pk))
+    source = SourceFactory(
+        message=answer, marker=1, document_id=document.pk, chunk_id=str(chunk.pk)
+    )
     DecisionStepFactory(message=answer, seq=1)
     RatingFactory(message=answer, user=ada, source=source)
     AnswerReview.objects.create(
         message=answer, session=answer.session, user=ada, created_at=answer.created_at, status="complete",
         state="reviewed", state_by=ben, note="right",
     )  # fmt: skip
-    golden = GoldenQuestion.objects.create(text=QUESTION, collection=halls, message=answer, created_by=ben)
+    golden = GoldenQuestion.objects.create(
+        text=QUESTION, collection=halls, message=answer, created_by=ben
+    )
     golden.documents.add(document)
     path = tmp_path / "site.zip"
     path.with_suffix(".json").write_text(json.dumps(carried_rows(), default=str))
@@ -96,7 +103,9 @@ def carried_rows() -> dict[str, Any]:
     for label in CARRIED:
         left_out = {*ANEW.get(label.lower(), ()), "status", "progress", "updated_at"}
         rows = apps.get_model(label)._base_manager.order_by("pk").values()
-        found[label] = [{name: value for name, value in row.items() if name not in left_out} for row in rows]
+        found[label] = [
+            {name: value for name, value in row.items() if name not in left_out} for row in rows
+        ]
     return found
 
 
@@ -114,7 +123,9 @@ def rewritten(path: Path, change: Callable[[dict[str, bytes]], Any]) -> Path:
 
 def test_every_row_is_as_it_was_and_documents_wait_to_be_read(site_file: Path) -> None:
     call_command("import_site", site_file)
-    assert json.loads(json.dumps(carried_rows(), default=str)) == json.loads(site_file.with_suffix(".json").read_text())
+    assert json.loads(json.dumps(carried_rows(), default=str)) == json.loads(
+        site_file.with_suffix(".json").read_text()
+    )
     assert User.objects.get(username="ada").check_password(PASSWORD)
     assert User.objects.get(username="ben").has_perm("chat.curate_answers")
     assert [group.name for group in Collection.objects.get().groups.all()] == ["Site curators"]
@@ -135,9 +146,12 @@ def test_a_site_with_accounts_is_left_as_it_is(site_file: Path) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("name", "why"), [("nowhere.zip", "cannot be read"), ("notes.txt", "was not made by export_site")]
+    ("name", "why"),
+    [("nowhere.zip", "cannot be read"), ("notes.txt", "was not made by export_site")],
 )
-def test_what_is_no_file_of_ours_is_told_as_that(tmp_path: Path, settings: Any, name: str, why: str) -> None:
+def test_what_is_no_file_of_ours_is_told_as_that(
+    tmp_path: Path, settings: Any, name: str, why: str
+) -> None:
     settings.DATA_DIR = tmp_path / "data"
     (tmp_path / "notes.txt").write_text("Buy milk.")
     with pytest.raises(CommandError, match=why):
@@ -146,11 +160,17 @@ def test_what_is_no_file_of_ours_is_told_as_that(tmp_path: Path, settings: Any, 
 
 def without_the_session(members: dict[str, bytes]) -> None:
     lines = members["rows.jsonl"].splitlines(keepends=True)
-    members["rows.jsonl"] = b"".join(line for line in lines if b'"model": "chat.session"' not in line)
+    members["rows.jsonl"] = b"".join(
+        line for line in lines if b'"model": "chat.session"' not in line
+    )
 
 
 def with_a_schedule(members: dict[str, bytes]) -> None:
-    interval = {"model": "django_celery_beat.intervalschedule", "pk": 99, "fields": {"every": 1, "period": "seconds"}}
+    interval = {
+        "model": "django_celery_beat.intervalschedule",
+        "pk": 99,
+        "fields": {"every": 1, "period": "seconds"},
+    }
     members["rows.jsonl"] += json.dumps(interval).encode() + b"\n"
 
 
@@ -202,7 +222,9 @@ def test_of_a_damaged_or_foreign_file_nothing_is_imported(
     stored = [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()]
     with pytest.raises(CommandError, match="nothing was imported"):
         call_command("import_site", rewritten(site_file, change))
-    assert not any(apps.get_model(label)._base_manager.exists() for label in CARRIED if label != "auth.Group")
+    assert not any(
+        apps.get_model(label)._base_manager.exists() for label in CARRIED if label != "auth.Group"
+    )
     assert [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()] == stored
     assert not Rating.objects.exists()
 
@@ -214,7 +236,9 @@ def test_an_export_overwrites_nothing_and_is_its_owners_alone(site_file: Path) -
 
 
 @pytest.mark.django_db
-def test_a_site_of_the_version_with_many_migrations_is_imported(settings: Any, tmp_path: Path) -> None:
+def test_a_site_of_the_version_with_many_migrations_is_imported(
+    settings: Any, tmp_path: Path
+) -> None:
     """Tables and fields that are gone since are left out."""
     settings.MEDIA_ROOT, settings.DATA_DIR = tmp_path / "uploads", tmp_path / "data"
     call_command("import_site", Path(__file__).parent / "site-before-one-migration.zip")

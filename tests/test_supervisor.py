@@ -39,7 +39,9 @@ def supervisor(messages: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator
 def program(tmp_path: Path) -> Callable[..., Child]:
     def make(script: str, **options: Any) -> Child:
         command, log_path = [sys.executable, "-c", script], tmp_path / "part.log"
-        return Child("part", command, log_path=log_path, env=dict(os.environ), cwd=tmp_path, **options)
+        return Child(
+            "part", command, log_path=log_path, env=dict(os.environ), cwd=tmp_path, **options
+        )
 
     return make
 
@@ -56,7 +58,9 @@ def run_until(supervisor: Supervisor, condition: Callable[[], bool]) -> None:
 def test_orphans_of_a_dead_part_are_gone_before_it_starts_again(
     supervisor: Supervisor, program: Callable[..., Child]
 ) -> None:
-    part = program("import subprocess, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)")
+    part = program(
+        "import subprocess, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
+    )
     supervisor.add(part)
     assert part.process is not None
     first = part.process.pid
@@ -71,7 +75,9 @@ def test_a_part_that_keeps_dying_stops_the_site_with_its_last_words(
     supervisor: Supervisor, program: Callable[..., Child]
 ) -> None:
     supervisor.add(program("raise SystemExit('the disk is full')"))
-    with pytest.raises(StartError, match=r"part ended 5 times right after its start[\s\S]*the disk is full"):
+    with pytest.raises(
+        StartError, match=r"part ended 5 times right after its start[\s\S]*the disk is full"
+    ):
         supervisor.run()
 
 
@@ -79,7 +85,9 @@ def test_a_part_that_will_not_stop_is_killed(
     supervisor: Supervisor, program: Callable[..., Child], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor_module, "PARTS_STOP_TIMEOUT_S", 0.2)
-    part = program("import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)")
+    part = program(
+        "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
+    )
     supervisor.add(part)
     assert wait_until(lambda: "deaf" in part.log_path.read_text(), within_s=10)
     supervisor.stop()

@@ -58,7 +58,11 @@ told()
 def test_request_run_step_and_model_call_are_one_trace_with_texts_only_where_the_operator_says_so(
     tmp_path: Path,
 ) -> None:
-    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": str(tmp_path)}
+    env = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "ragsite.settings",
+        "RAGSITE_DATA_DIR": str(tmp_path),
+    }
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=100,
         cwd=Path(__file__).parents[1],
@@ -68,9 +72,14 @@ def test_request_run_step_and_model_call_are_one_trace_with_texts_only_where_the
     found = json.loads(text)
     request, step, call = found["request"], found["step generate"], found["chat m1"]
     assert (step["parent"], call["parent"]) == (request["id"], step["id"])
-    assert call["attributes"]["gen_ai.usage.input_tokens"] == 90 and step["attributes"]["ragsite.step.status"] == "ok"
+    assert (
+        call["attributes"]["gen_ai.usage.input_tokens"] == 90
+        and step["attributes"]["ragsite.step.status"] == "ok"
+    )
     assert any("healthz" in name for name in found) and "private" not in text
-    assert "private words" in json.loads(with_texts)["chat m1"]["attributes"]["gen_ai.input.messages"]
+    assert (
+        "private words" in json.loads(with_texts)["chat m1"]["attributes"]["gen_ai.input.messages"]
+    )
 
 
 def test_a_missing_extra_is_told_and_the_site_starts(

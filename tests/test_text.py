@@ -12,11 +12,14 @@ from ragsite.core import text
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"), [("a\0b", "ab"), ("a\ud800b", "a?b"), ("深圳 é 😀\n\t", "深圳 é 😀\n\t"), ("", "")]
+    ("given", "kept"),
+    [("a\0b", "ab"), ("a\ud800b", "a?b"), ("深圳 é 😀\n\t", "深圳 é 😀\n\t"), ("", "")],
 )
 def test_text_for_the_database_has_no_nul_and_no_lone_surrogate(given: str, kept: str) -> None:
     assert text.clean_text(given) == kept
-    assert sqlite3.connect(":memory:").execute("SELECT ?", [text.clean_text(given)]).fetchone() == (kept,)
+    assert sqlite3.connect(":memory:").execute("SELECT ?", [text.clean_text(given)]).fetchone() == (
+        kept,
+    )
 
 
 def test_a_json_value_is_cleaned_all_the_way_down() -> None:

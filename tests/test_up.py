@@ -19,7 +19,15 @@ from ragsite.runtime.milvus_lite import LiteServer
 from ragsite.runtime.start_checks import StartError
 from ragsite.runtime.supervisor import HEAD_BYTES
 from tests.processes import alive, descendants, free_port, wait_until
-from tests.running_site import PASSWORD, ROOT, START_S, RunningSite, environment, running_site, start
+from tests.running_site import (
+    PASSWORD,
+    ROOT,
+    START_S,
+    RunningSite,
+    environment,
+    running_site,
+    start,
+)
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
@@ -38,7 +46,14 @@ def test_every_dependency_is_told(site: RunningSite) -> None:
     states = {name: told["state"] for name, told in json.loads(body)["dependencies"].items()}
     assert (status, states) == (
         200,
-        {"database": "ok", "milvus": "ok", "ollama": "offline", "broker": "ok", "storage": "ok", "channel_layer": "ok"},
+        {
+            "database": "ok",
+            "milvus": "ok",
+            "ollama": "offline",
+            "broker": "ok",
+            "storage": "ok",
+            "channel_layer": "ok",
+        },
     )
 
 
@@ -68,7 +83,10 @@ def test_a_second_instance_on_the_folder_is_refused(site: RunningSite) -> None:
 
 def test_what_is_taken_or_away_is_refused_by_its_variable(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(StartError, match="RAGSITE_PORT"):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        pytest.raises(StartError, match="RAGSITE_PORT"),
+    ):
         start_checks.check_port(*other.getsockname())
     with pytest.raises(StartError, match="REDIS_URL") as told:
         start_checks.check_broker(f"redis://:secret@127.0.0.1:{free_port()}/0")
@@ -96,7 +114,9 @@ def test_sigterm_leaves_nothing_running(site: RunningSite) -> None:
 
 def test_a_killed_supervisor_leaves_nothing_running_and_the_folder_free(tmp_path: Path) -> None:
     first = start(tmp_path / "var")
-    assert wait_until(lambda: first.part("uvicorn") > 0 and first.part("milvus_lite_server") > 0, within_s=START_S)
+    assert wait_until(
+        lambda: first.part("uvicorn") > 0 and first.part("milvus_lite_server") > 0, within_s=START_S
+    )
     parts = descendants(first.process.pid)
     first.process.kill()
     first.process.wait()

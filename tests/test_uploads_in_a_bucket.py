@@ -48,7 +48,9 @@ def client(db: None, bucket: Bucket, messages: list[Any]) -> APIClient:
 
 
 def upload(client: APIClient, data: bytes = TEXT, name: str = "loans.txt") -> Any:
-    return client.post("/api/documents", {"file": SimpleUploadedFile(name, data)}, format="multipart")
+    return client.post(
+        "/api/documents", {"file": SimpleUploadedFile(name, data)}, format="multipart"
+    )
 
 
 def uploaded(client: APIClient, data: bytes = TEXT, name: str = "loans.txt") -> Document:
@@ -92,15 +94,21 @@ def test_it_goes_with_its_document(client: APIClient, bucket: Bucket) -> None:
 def test_files_of_a_conversation_go_with_it(bucket: Bucket, messages: list[Any]) -> None:
     user = UserFactory()
     sent = {"file": [SimpleUploadedFile("loans.txt", TEXT)]}
-    session_id = api_of(user).post("/api/attachments", sent, format="multipart").json()["session_id"]
+    session_id = (
+        api_of(user).post("/api/attachments", sent, format="multipart").json()["session_id"]
+    )
     assert len(bucket.names()) == 1
     async_to_sync(session_delete)(user=user, session_id=SessionFactory(user=user, id=session_id).pk)
     assert bucket.names() == []
 
 
-def test_a_site_is_carried_from_bucket_to_bucket(db: None, bucket: Bucket, settings: Any, tmp_path: Path) -> None:
+def test_a_site_is_carried_from_bucket_to_bucket(
+    db: None, bucket: Bucket, settings: Any, tmp_path: Path
+) -> None:
     settings.DATA_DIR = tmp_path / "data"
-    document = DocumentFactory(collection=CollectionFactory(owner=UserFactory()), file_name="loans.txt")
+    document = DocumentFactory(
+        collection=CollectionFactory(owner=UserFactory()), file_name="loans.txt"
+    )
     document.file.save("loans.txt", ContentFile(TEXT))
     call_command("export_site", tmp_path / "site.zip")
     document.collection.owner.delete()
@@ -112,7 +120,9 @@ def test_a_site_is_carried_from_bucket_to_bucket(db: None, bucket: Bucket, setti
 
 
 # ------------------------------------------------------------------------------------------------ a store that is away
-def test_a_file_that_is_gone_is_told_from_a_store_that_is_away(client: APIClient, bucket: Bucket) -> None:
+def test_a_file_that_is_gone_is_told_from_a_store_that_is_away(
+    client: APIClient, bucket: Bucket
+) -> None:
     document = uploaded(client)
     bucket.bucket.objects.delete()
     assert client.get(f"/api/documents/{document.pk}/file").status_code == 404
@@ -122,7 +132,9 @@ def test_a_file_that_is_gone_is_told_from_a_store_that_is_away(client: APIClient
     bucket.make()
 
 
-def test_an_upload_to_a_store_that_is_away_is_refused_whole(client: APIClient, bucket: Bucket) -> None:
+def test_an_upload_to_a_store_that_is_away_is_refused_whole(
+    client: APIClient, bucket: Bucket
+) -> None:
     bucket.lose()
     assert upload(client).status_code == 503
     assert not Document.objects.exists()
@@ -131,7 +143,9 @@ def test_an_upload_to_a_store_that_is_away_is_refused_whole(client: APIClient, b
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_document_whose_store_is_away_waits(client: APIClient, bucket: Bucket, milvus: Any, offline: None) -> None:
+def test_a_document_whose_store_is_away_waits(
+    client: APIClient, bucket: Bucket, milvus: Any, offline: None
+) -> None:
     document = uploaded(client)
     bucket.lose()
     assert tasks.ingest_next() == "waiting"
@@ -156,7 +170,9 @@ def test_a_file_that_could_not_be_deleted_is_deleted_by_a_worker(
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_readyz_says_that_the_store_is_away(bucket: Bucket, async_client: AsyncClient) -> None:
+async def test_readyz_says_that_the_store_is_away(
+    bucket: Bucket, async_client: AsyncClient
+) -> None:
     assert (await async_client.get("/readyz")).json()["dependencies"]["uploads"]["state"] == "ok"
     bucket.lose()
     assert (await async_client.get("/readyz")).json()["dependencies"]["uploads"]["state"] == "down"
@@ -176,7 +192,9 @@ def test_processes_that_use_different_places_are_told(
     assert {finding.code for finding in findings()} & {"uploads_not_shared"} == told
 
 
-@pytest.mark.parametrize("address", ["bucket", "https://s3.example.org/bucket", "s3://", "s3://b?x=1"])
+@pytest.mark.parametrize(
+    "address", ["bucket", "https://s3.example.org/bucket", "s3://", "s3://b?x=1"]
+)
 def test_a_bucket_s_address_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(SettingsError, match="RAGSITE_UPLOADS"):
         SiteSettings.from_env({"RAGSITE_UPLOADS": address})

@@ -47,7 +47,14 @@ def server(settings: Any) -> Iterator[WebServer]:
 def hook(url: str = "https://hooks.example.org/", **values: Any) -> Webhook:
     events = list(Webhook.Event.values)
     return Webhook.objects.create(
-        **{"name": "x", "url": url, "events": events, "is_active": True, "secret": seal(new_secret()), **values}
+        **{
+            "name": "x",
+            "url": url,
+            "events": events,
+            "is_active": True,
+            "secret": seal(new_secret()),
+            **values,
+        }
     )
 
 
@@ -67,14 +74,21 @@ def test_events_are_told_without_texts_of_people(bodies: list[dict[str, Any]]) -
     RatingFactory(score=5)
     RatingFactory(score=1, comment="my own words")
     KnowledgeGap.objects.create(terms="own words")
-    assert [one["type"] for one in bodies] == ["document.ready", "document.failed", "answer.rated_down", "gap.opened"]
+    assert [one["type"] for one in bodies] == [
+        "document.ready",
+        "document.failed",
+        "answer.rated_down",
+        "gap.opened",
+    ]
     assert bodies[0]["data"]["id"] == str(document.pk) and "own words" not in json.dumps(bodies)
 
 
 def test_nothing_is_told_where_nobody_wants_it(bodies: list[dict[str, Any]]) -> None:
     hook(is_active=False)
     hook(events=["gap.opened"])
-    attached = CollectionFactory(owner=UserFactory(), conversation_id="00000000-0000-0000-0000-000000000001")
+    attached = CollectionFactory(
+        owner=UserFactory(), conversation_id="00000000-0000-0000-0000-000000000001"
+    )
     for document in (DocumentFactory(), DocumentFactory(collection=attached)):
         document.save(update_fields=["status"])
     assert bodies == []
@@ -87,16 +101,24 @@ def test_a_message_is_sent_with_its_signature(server: WebServer) -> None:
     ((method, _, headers, body),) = server.requests
     stamp = int(headers["webhook-timestamp"])
     assert (method, body.decode()) == ("POST", MESSAGE["body"])
-    assert headers["webhook-signature"] == signature(unseal(row.secret), "msg_1", stamp, MESSAGE["body"])
+    assert headers["webhook-signature"] == signature(
+        unseal(row.secret), "msg_1", stamp, MESSAGE["body"]
+    )
     row.refresh_from_db()
     assert row.last_at and row.last_error == ""
 
 
 @pytest.mark.parametrize(
     ("page", "again"),
-    [((500, {}, b""), True), ((302, {"Location": "http://169.254.169.254/"}, b""), True), ((410, {}, b""), False)],
+    [
+        ((500, {}, b""), True),
+        ((302, {"Location": "http://169.254.169.254/"}, b""), True),
+        ((410, {}, b""), False),
+    ],
 )
-def test_what_is_not_taken_is_tried_again_until_the_receiver_is_gone(server: WebServer, page: Any, again: bool) -> None:
+def test_what_is_not_taken_is_tried_again_until_the_receiver_is_gone(
+    server: WebServer, page: Any, again: bool
+) -> None:
     server.pages["/hook"] = page
     row = hook(f"{server.url}/hook")
     if again:
@@ -130,7 +152,9 @@ def test_a_receiver_that_failed_is_left_alone_for_a_while(server: WebServer) -> 
     assert len(server.requests) == 3
 
 
-def test_a_receiver_that_drips_is_given_up(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_receiver_that_drips_is_given_up(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ragsite.core.outgoing.WHOLE_S", 0.3)
     server.drips = b"x"
     row = hook(f"{server.url}/hook")
@@ -149,8 +173,16 @@ def test_an_address_inside_is_never_called() -> None:
 
 def test_an_administrator_makes_one_and_sees_its_secret_once() -> None:
     client = administrator()
-    form = {"name": "Chat", "url": "https://hooks.example.org/x", "events": ["gap.opened"], "is_active": "on"}
+    form = {
+        "name": "Chat",
+        "url": "https://hooks.example.org/x",
+        "events": ["gap.opened"],
+        "is_active": "on",
+    }
     done = client.post("/admin/ragsite/webhook/add/", form, follow=True)
     row = Webhook.objects.get()
     assert unseal(row.secret) in done.content.decode()
-    assert unseal(row.secret) not in client.get(f"/admin/ragsite/webhook/{row.pk}/change/").content.decode()
+    assert (
+        unseal(row.secret)
+        not in client.get(f"/admin/ragsite/webhook/{row.pk}/change/").content.decode()
+    )

@@ -35,9 +35,16 @@ def test_values_are_never_read_as_templates() -> None:
 
 
 def test_what_was_stored_is_said_by_what_it_was_made_of() -> None:
-    step = {"summary": worded("switched off"), "detail": {"reason": worded("nothing was found"), "n": 1}}
+    step = {
+        "summary": worded("switched off"),
+        "detail": {"reason": worded("nothing was found"), "n": 1},
+    }
     wordings = json.loads(json.dumps(wordings_of(step)))
-    stored = {"summary": "switched off", "detail": {"reason": "nothing was found", "n": 1}, "text": "of a document"}
+    stored = {
+        "summary": "switched off",
+        "detail": {"reason": "nothing was found", "n": 1},
+        "text": "of a document",
+    }
     with translation.override("zh-hant"):
         assert localized(stored, wordings) == {
             "summary": "已關閉", "detail": {"reason": "沒有找到內容", "n": 1}, "text": "of a document",

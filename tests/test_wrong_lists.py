@@ -33,7 +33,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ANSWER_BYTES = 64 << 10
 LOOKS = 6000  # of fields at a value: as long a list as there is, of objects with a field each, and then some
 LONG = "\u0001" * 10_000
-WRONG = {"numbers": 1, "blanks": "", "nothing": None, "lists": [], "objects": {}, "long texts": LONG}
+WRONG = {
+    "numbers": 1,
+    "blanks": "",
+    "nothing": None,
+    "lists": [],
+    "objects": {},
+    "long texts": LONG,
+}
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
@@ -51,7 +58,9 @@ def fields_of(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def places(schema: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+def places(
+    schema: dict[str, Any], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
     """The paths of the fields in a body, and in the objects in it."""
     for name, part in fields_of(schema).items():
         yield (*above, name), part
@@ -121,9 +130,15 @@ def things(person: User) -> dict[str, str]:
     source = SourceFactory(message=answer)
     collection = CollectionFactory(name="mine", owner=person)
     kept = SyncSource.objects.create(
-        owner=person, collection=collection, name="pages", kind=SyncSource.Kind.WEB, address="https://example.org/"
+        owner=person,
+        collection=collection,
+        name="pages",
+        kind=SyncSource.Kind.WEB,
+        address="https://example.org/",
     )
-    told = Notification.objects.create(user=person, kind=Notification.Kind.SHARE, subject=str(collection.pk))
+    told = Notification.objects.create(
+        user=person, kind=Notification.Kind.SHARE, subject=str(collection.pk)
+    )
     return {
         "session_id": str(session.pk),
         "message_id": str(answer.pk),
@@ -138,7 +153,10 @@ def things(person: User) -> dict[str, str]:
 @pytest.mark.parametrize("operation", [name for name, _ in operations()])
 def test_every_list_that_a_call_takes_has_a_length(operation: str) -> None:
     described = dict(operations())[operation]
-    inputs = [content["schema"] for content in described.get("requestBody", {}).get("content", {}).values()]
+    inputs = [
+        content["schema"]
+        for content in described.get("requestBody", {}).get("content", {}).values()
+    ]
     lists = [part for schema in inputs for _, part in places(schema) if is_list(part)]
     assert all(part["maxItems"] for part in lists)
     assert not any(is_list(parameter["schema"]) for parameter in described.get("parameters", ()))
@@ -154,24 +172,36 @@ def test_a_wrong_list_is_refused_in_a_short_answer(
         for kind, value in wrong_lists(field):
             looks[0] = 0
             body = json.dumps(example(schema, place, value))
-            answer = getattr(client, method)(path.format(**things), body, content_type="application/json")
+            answer = getattr(client, method)(
+                path.format(**things), body, content_type="application/json"
+            )
             assert 400 <= answer.status_code < 500, (place, kind, len(value), answer.content[:500])
             assert len(answer.content) <= ANSWER_BYTES, (place, kind)
             assert looks[0] <= LOOKS, (place, kind, looks)
-            assert len(list(sentences(answer.json()["error"]["fields"]))) <= MOST_ERRORS, (place, kind)
+            assert len(list(sentences(answer.json()["error"]["fields"]))) <= MOST_ERRORS, (
+                place,
+                kind,
+            )
 
 
 @pytest.mark.parametrize(
-    "body", [{"message": "hello", "workflow": "中" * 800_000}, {"message": "hello", "中" * 800_000: 1}]
+    "body",
+    [{"message": "hello", "workflow": "中" * 800_000}, {"message": "hello", "中" * 800_000: 1}],
 )
-def test_what_is_wrong_is_quoted_as_far_as_anybody_reads(person: User, body: dict[str, Any]) -> None:
+def test_what_is_wrong_is_quoted_as_far_as_anybody_reads(
+    person: User, body: dict[str, Any]
+) -> None:
     answer = sure(person).post("/api/chat", json.dumps(body), content_type="application/json")
     assert answer.status_code == 400 and len(answer.content) < 5_000
 
 
 def test_an_answer_with_as_many_errors_as_are_told_says_so(person: User) -> None:
     body = {"message": "hello", "collections": [1] * 50}
-    error = sure(person).post("/api/chat", json.dumps(body), content_type="application/json").json()["error"]
+    error = (
+        sure(person)
+        .post("/api/chat", json.dumps(body), content_type="application/json")
+        .json()["error"]
+    )
     assert len(error["fields"]["collections"]) == MOST_ERRORS
     assert "Only the first 20 errors are listed." in error["message"]
 
@@ -182,13 +212,21 @@ def test_a_form_of_too_many_fields_is_too_large(person: User) -> None:
 
 
 @pytest.mark.parametrize("value", WRONG.values(), ids=list(WRONG))
-async def test_a_socket_refuses_wrong_lists_alike(person: User, looks: list[int], value: Any) -> None:
+async def test_a_socket_refuses_wrong_lists_alike(
+    person: User, looks: list[int], value: Any
+) -> None:
     socket = await (await asyncio.to_thread(Socket, person)).open()
     for count in (50, 7_500):
         looks[0] = 0
-        await socket.send("ask", message="hello", collections=[value if value != LONG else "x" * 300] * count)
+        await socket.send(
+            "ask", message="hello", collections=[value if value != LONG else "x" * 300] * count
+        )
         event = await socket.receive()
-        assert event["type"] == "error" and looks[0] <= LOOKS and len(json.dumps(event)) <= ANSWER_BYTES
+        assert (
+            event["type"] == "error"
+            and looks[0] <= LOOKS
+            and len(json.dumps(event)) <= ANSWER_BYTES
+        )
         assert len(list(sentences(event["fields"]))) <= MOST_ERRORS
     await socket.close()
 

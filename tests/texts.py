@@ -23,12 +23,16 @@ CALLS = {
     **dict.fromkeys(("_", "gettext_lazy", "worded", "joined", "translate"), "gettext"),
     **dict.fromkeys(("ngettext_lazy", "counted", "translate_count"), "ngettext"),
 }
-SCRIPT_CALL = re.compile(r'\b(?:n?gettext|gettextWith)\(\s*("(?:[^"\\]|\\.)*")(?:,\s*("(?:[^"\\]|\\.)*"))?')
+SCRIPT_CALL = re.compile(
+    r'\b(?:n?gettext|gettextWith)\(\s*("(?:[^"\\]|\\.)*")(?:,\s*("(?:[^"\\]|\\.)*"))?'
+)
 
 
 def modules(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Any]:
     """Of Python."""
-    for line, name, texts, comments in extract_python(file, [*keywords, *CALLS], comment_tags, options):
+    for line, name, texts, comments in extract_python(
+        file, [*keywords, *CALLS], comment_tags, options
+    ):
         yield line, CALLS.get(name, name), texts, comments
 
 

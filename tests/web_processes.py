@@ -32,10 +32,19 @@ class Machine:
     def __init__(self, environ: dict[str, str], log: Path) -> None:
         self.port = int(environ["RAGSITE_PORT"])
         self.url = f"http://127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "uvicorn", "tests.slow_site:application", "--port", str(self.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "tests.slow_site:application",
+            "--port",
+            str(self.port),
+        ]
         command += ["--ws", "websockets-sansio", "--timeout-graceful-shutdown", "2"]
         with log.open("ab") as output:
-            self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=output, stderr=output)
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, env=environ, stdout=output, stderr=output
+            )
 
     def status(self, path: str) -> int:
         try:
@@ -74,16 +83,22 @@ class Site:
         self.machines: list[Machine] = []
 
     def machine(self, **variables: str) -> Machine:
-        machine = Machine({**self._environ, "RAGSITE_PORT": str(free_port()), **variables}, self._log)
+        machine = Machine(
+            {**self._environ, "RAGSITE_PORT": str(free_port()), **variables}, self._log
+        )
         self.machines.append(machine)
         ended = machine.process.poll
-        assert wait_until(lambda: machine.status("/healthz") == 200 or ended() is not None, within_s=START_S)
+        assert wait_until(
+            lambda: machine.status("/healthz") == 200 or ended() is not None, within_s=START_S
+        )
         assert ended() is None, self._log.read_text()[-3000:]
         return machine
 
     def ask(self, machine: Machine) -> Reader:
         """Ask there; what is read from then on."""
-        return Reader(self, f"{machine.url}/api/chat", {"message": "How many books?", "stream": True})
+        return Reader(
+            self, f"{machine.url}/api/chat", {"message": "How many books?", "stream": True}
+        )
 
     def follow(self, machine: Machine, message_id: str) -> Reader:
         return Reader(self, f"{machine.url}/api/messages/{message_id}/events")
@@ -116,7 +131,9 @@ class Reader:
         method = "POST" if self._body else "GET"
         headers = {**self._site.headers, "Accept": "text/event-stream"}
         try:
-            with httpx.stream(method, self._url, json=self._body, headers=headers, timeout=START_S) as response:
+            with httpx.stream(
+                method, self._url, json=self._body, headers=headers, timeout=START_S
+            ) as response:
                 for line in response.iter_lines():
                     if line.startswith("data: "):
                         self.events.append(json.loads(line.removeprefix("data: ")))
@@ -128,7 +145,17 @@ class Reader:
 def own_redis(folder: Path) -> Iterator[str]:
     """The address of a Redis server of the test's own."""
     port = free_port()
-    command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(folder)]
+    command = [
+        "redis-server",
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--save",
+        "",
+        "--dir",
+        str(folder),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         yield f"redis://127.0.0.1:{port}/0"

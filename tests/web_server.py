@@ -59,7 +59,9 @@ class WebServer:
         return self.pages.get(path, (404, {}, b""))
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        ).start()
         return self
 
     def __exit__(self, *_: Any) -> None:

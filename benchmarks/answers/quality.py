@@ -29,7 +29,16 @@ def evaluate(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, f
 
     out = StringIO()
     limit = ["--limit", str(options.limit)] if options.limit else []
-    call_command("evaluate", str(folder), "--json", "--no-decisions", "--stages", options.stages, *limit, stdout=out)
+    call_command(
+        "evaluate",
+        str(folder),
+        "--json",
+        "--no-decisions",
+        "--stages",
+        options.stages,
+        *limit,
+        stdout=out,
+    )
     return dict(json.loads(out.getvalue())["stages"])
 
 
@@ -46,13 +55,18 @@ def in_traditional(folder: Path) -> Iterator[Path]:
             (copy / name).symlink_to((folder / name).resolve())
         lines = (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
         rows = [json.loads(line) for line in lines if line.strip()]
-        turned = [json.dumps({**row, "text": convert(row["text"])}, ensure_ascii=False) for row in rows]
+        turned = [
+            json.dumps({**row, "text": convert(row["text"])}, ensure_ascii=False) for row in rows
+        ]
         (copy / "queries.jsonl").write_text("\n".join(turned), encoding="utf-8")
         yield copy
 
 
 def row(name: str, stages: dict[str, dict[str, float]]) -> dict[str, object]:
-    values: dict[str, object] = {"set": name, **{stage: result[METRIC] * 100 for stage, result in stages.items()}}
+    values: dict[str, object] = {
+        "set": name,
+        **{stage: result[METRIC] * 100 for stage, result in stages.items()},
+    }
     legs = [stages[leg][METRIC] for leg in ("dense", "bm25") if leg in stages]
     if legs and "hybrid" in stages:
         values["over better leg"] = (stages["hybrid"][METRIC] - max(legs)) * 100
@@ -61,7 +75,9 @@ def row(name: str, stages: dict[str, dict[str, float]]) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sets", default="")
     parser.add_argument("--limit", type=int)
@@ -81,7 +97,11 @@ def main() -> None:
         if options.traditional and folder.name.endswith("_zh"):
             with in_traditional(folder) as copy:
                 rows.append(row(copy.name, evaluate(copy, options)))
-    show(rows, as_json=options.json, notes=["nDCG@10 in points; latency without embedding the question."])
+    show(
+        rows,
+        as_json=options.json,
+        notes=["nDCG@10 in points; latency without embedding the question."],
+    )
 
 
 if __name__ == "__main__":

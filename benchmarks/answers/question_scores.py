@@ -45,7 +45,9 @@ class Question:
 
     def rank(self, documents: Sequence[str]) -> int | None:
         """From 1: how many of these, in their order, it takes."""
-        return next((count for count in range(1, len(documents) + 1) if self.right(documents[:count])), None)
+        return next(
+            (count for count in range(1, len(documents) + 1) if self.right(documents[:count])), None
+        )
 
     def stated(self, text: str) -> bool:
         said = folded(text)
@@ -111,17 +113,25 @@ def answers_row(outcomes: Sequence[Outcome]) -> dict[str, object]:
     found = [outcome for outcome in clear if is_found(outcome.question, outcome.found)]
     unanswerable = [outcome for outcome in outcomes if not outcome.question.answerable]
     unclear = [outcome for outcome in outcomes if outcome.question.clarify]
-    unfair = [outcome for outcome in outcomes if not (outcome.question.clarify or outcome.question.clarify_ok)]
+    unfair = [
+        outcome
+        for outcome in outcomes
+        if not (outcome.question.clarify or outcome.question.clarify_ok)
+    ]
     return {
         "clear": len(clear),
         f"found@{FOUND_AT}": share(clear, lambda one: is_found(one.question, one.found)),
         "found→cited": share(found, lambda one: one.answered),
         "cited": share(clear, lambda one: one.answered),
-        "fact": share(clear, lambda one: one.decision == "ANSWER" and one.question.stated(one.text)),
+        "fact": share(
+            clear, lambda one: one.decision == "ANSWER" and one.question.stated(one.text)
+        ),
         "refused": share(clear, lambda one: one.decision == "NO_ANSWER"),
         "asked back": share(clear, lambda one: one.decision == "CLARIFY"),
         "shown": share(clear, lambda one: one.question.right(one.shown)),
-        "right→not confirmed": counted([one for one in found if one.answered], lambda one: one.unconfirmed),
+        "right→not confirmed": counted(
+            [one for one in found if one.answered], lambda one: one.unconfirmed
+        ),
         "no answer→refused or not confirmed": counted(
             unanswerable, lambda one: one.decision == "NO_ANSWER" or one.unconfirmed
         ),
@@ -139,18 +149,32 @@ def is_found(question: Question, documents: Sequence[str]) -> bool:
 def recall_row(ranked: Sequence[tuple[Question, Sequence[str]]]) -> dict[str, object]:
     """ranked: documents for each question, best first; only questions that are to be answered count."""
     clear = [(question, documents) for question, documents in ranked if question.clear]
-    return {f"@{depth}": share(clear, lambda pair, to=depth: pair[0].right(pair[1][:to])) for depth in DEPTHS}
+    return {
+        f"@{depth}": share(clear, lambda pair, to=depth: pair[0].right(pair[1][:to]))
+        for depth in DEPTHS
+    }
 
 
 def times_row(site: Sequence[Outcome], plain: Sequence[Outcome]) -> dict[str, object]:
     """Medians of first tokens, of the same questions on both sides."""
-    pairs = [pair for pair in zip(site, plain, strict=True) if all(outcome.first_token_ms for outcome in pair)]
+    pairs = [
+        pair
+        for pair in zip(site, plain, strict=True)
+        if all(outcome.first_token_ms for outcome in pair)
+    ]
     row: dict[str, object] = {}
     quick = [pair for pair in pairs if pair[0].decision == "ANSWER" and pair[0].rounds == 1]
     for name, chosen in (("one round", quick), ("all", pairs)):
-        ours, theirs = (middle([pair[side].first_token_ms or 0.0 for pair in chosen]) for side in (0, 1))
+        ours, theirs = (
+            middle([pair[side].first_token_ms or 0.0 for pair in chosen]) for side in (0, 1)
+        )
         ratio = ours / theirs if ours and theirs else None
-        row |= {name: len(chosen), f"{name}: site ms": ours, f"{name}: plain ms": theirs, f"{name}: ratio": ratio}
+        row |= {
+            name: len(chosen),
+            f"{name}: site ms": ours,
+            f"{name}: plain ms": theirs,
+            f"{name}: ratio": ratio,
+        }
     return row
 
 

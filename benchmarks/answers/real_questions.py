@@ -58,7 +58,16 @@ from benchmarks.answers.question_scores import (
     recall_row,
     times_row,
 )
-from benchmarks.speed.beside_plain_rag import PlainRag, RagSite, Reply, Side, ask, cpu_seconds, plain_rag, rag_site
+from benchmarks.speed.beside_plain_rag import (
+    PlainRag,
+    RagSite,
+    Reply,
+    Side,
+    ask,
+    cpu_seconds,
+    plain_rag,
+    rag_site,
+)
 from benchmarks.support.fault_site import ROOT, free_port, wait_for
 from benchmarks.support.tables import show
 
@@ -83,7 +92,13 @@ class Judge:
         """What the simulator's oracle knew and did not know so far; empty for others."""
         with contextlib.suppress(httpx.HTTPError, ValueError, KeyError):
             oracle = httpx.get(f"{self.address}/_sim/stats?records=0", timeout=30).json()["oracle"]
-            return Counter({f"{kind} {known}": oracle[known].get(kind, 0) for kind in COUNTED for known in oracle})
+            return Counter(
+                {
+                    f"{kind} {known}": oracle[known].get(kind, 0)
+                    for kind in COUNTED
+                    for known in oracle
+                }
+            )
         return Counter()
 
 
@@ -110,7 +125,10 @@ def unpacked(documents: Path) -> Iterator[Path]:
     if documents.is_dir():
         yield documents
         return
-    with tempfile.TemporaryDirectory(prefix="ragsite-documents-") as folder, tarfile.open(documents) as archive:
+    with (
+        tempfile.TemporaryDirectory(prefix="ragsite-documents-") as folder,
+        tarfile.open(documents) as archive,
+    ):
         archive.extractall(folder, filter="data")
         yield Path(folder)
 
@@ -123,13 +141,26 @@ def write_oracle(folder: Path, questions: Sequence[Question], documents: Path) -
     folder.mkdir(exist_ok=True)
     with (folder / "corpus.jsonl").open("w", encoding="utf-8") as lines:
         for file in files_of("", documents):
-            row = {"_id": str(file.relative_to(documents)), "title": "", "text": file.read_text(encoding="utf-8")}
+            row = {
+                "_id": str(file.relative_to(documents)),
+                "title": "",
+                "text": file.read_text(encoding="utf-8"),
+            }
             lines.write(json.dumps(row, ensure_ascii=False) + "\n")
     with (folder / "queries.jsonl").open("w", encoding="utf-8") as lines:
         for question in questions:
             unclear = {"clarify": True} if question.clarify else {}
-            lines.write(json.dumps({"_id": question.id, "text": question.text, **unclear}, ensure_ascii=False) + "\n")
-    qrels = [f"{question.id}\t{name}\t1\n" for question in questions for name in sorted(question.documents)]
+            lines.write(
+                json.dumps(
+                    {"_id": question.id, "text": question.text, **unclear}, ensure_ascii=False
+                )
+                + "\n"
+            )
+    qrels = [
+        f"{question.id}\t{name}\t1\n"
+        for question in questions
+        for name in sorted(question.documents)
+    ]
     (folder / "qrels.tsv").write_text("".join(qrels), encoding="utf-8")
 
 
@@ -149,7 +180,9 @@ def errings(options: argparse.Namespace) -> list[Erring]:
 
 
 @contextlib.contextmanager
-def simulator(command: str, oracle: Path, erring: Erring, folder: Path, options: argparse.Namespace) -> Iterator[Judge]:
+def simulator(
+    command: str, oracle: Path, erring: Erring, folder: Path, options: argparse.Namespace
+) -> Iterator[Judge]:
     port = free_port()
     more = ["--oracle", str(oracle), *erring.arguments, "--port", str(port)]
     log = folder / "simulator.log"
@@ -172,23 +205,35 @@ def simulator(command: str, oracle: Path, erring: Erring, folder: Path, options:
         process.wait(30)
 
 
-def with_model(name: str, address: str, options: argparse.Namespace, more: Mapping[str, str]) -> Judge:
+def with_model(
+    name: str, address: str, options: argparse.Namespace, more: Mapping[str, str]
+) -> Judge:
     models = {
         "OLLAMA_BASE_URL": address,
         "RAG_CHAT_MODEL": options.chat_model,
         "RAG_EMBED_MODEL": options.embed_model,
     }
-    return Judge(name=name, space=options.embed_model, environment={**models, **more}, address=address)
+    return Judge(
+        name=name, space=options.embed_model, environment={**models, **more}, address=address
+    )
 
 
 def patient(address: str, options: argparse.Namespace) -> Judge:
-    calls = ("OLLAMA_FIRST_TOKEN", "OLLAMA_STRUCTURED", "OLLAMA_EMBED", "CORRECTIVE", "LIMIT_ANSWER")
+    calls = (
+        "OLLAMA_FIRST_TOKEN",
+        "OLLAMA_STRUCTURED",
+        "OLLAMA_EMBED",
+        "CORRECTIVE",
+        "LIMIT_ANSWER",
+    )
     limits = {f"RAG_{name}_TIMEOUT_S": f"{PATIENCE_S:.0f}" for name in calls}
     return with_model(options.chat_model, address, options, limits)
 
 
 @contextlib.contextmanager
-def judges(name: str, oracle: Path, folder: Path, erring: Erring, options: argparse.Namespace) -> Iterator[Judge]:
+def judges(
+    name: str, oracle: Path, folder: Path, erring: Erring, options: argparse.Namespace
+) -> Iterator[Judge]:
     if name == "none":
         yield Judge(name="none", space="offline", environment={"RAG_OFFLINE": "1"})
     elif name == "simulator":
@@ -199,7 +244,9 @@ def judges(name: str, oracle: Path, folder: Path, erring: Erring, options: argpa
 
 
 # ------------------------------------------------------------------------------------------------ the site
-def load(folder: Path, parts: Sequence[str], documents: Path, judge: Judge, named: set[str]) -> Loaded:
+def load(
+    folder: Path, parts: Sequence[str], documents: Path, judge: Judge, named: set[str]
+) -> Loaded:
     """The loaded site in this folder, made where it is not there. named: documents that questions are about."""
     loaded = Loaded(folder)
     if folder.exists():
@@ -208,10 +255,15 @@ def load(folder: Path, parts: Sequence[str], documents: Path, judge: Judge, name
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True)
     environment = {**judge.environment, "RAG_OLLAMA_EMBED_TIMEOUT_S": f"{PATIENCE_S:.0f}"}
-    with rag_site(making, environment, 1) as site, Loaded(making).passages.open("w", encoding="utf-8") as lines:
+    with (
+        rag_site(making, environment, 1) as site,
+        Loaded(making).passages.open("w", encoding="utf-8") as lines,
+    ):
         for part in parts:
             files = files_of(part, documents)
-            site.site.manage("manage.py", "ingest", *map(str, files), "--collection", part, within_s=LOAD_S)
+            site.site.manage(
+                "manage.py", "ingest", *map(str, files), "--collection", part, within_s=LOAD_S
+            )
             paths = {file.name: str(file.relative_to(documents)) for file in files}
             for row in chunks(site, part, paths):
                 lines.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -220,7 +272,9 @@ def load(folder: Path, parts: Sequence[str], documents: Path, judge: Judge, name
     if judge.address:  # which embeds the passages once for all runs
         with plain_rag(making, Loaded(making).passages, judge.environment, start_s=LOAD_S):
             pass
-    revision = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    revision = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+    )
     (making / "revision").write_text(revision.stdout.strip())
     making.rename(folder)
     return loaded
@@ -233,9 +287,18 @@ def chunks(site: RagSite, part: str, paths: Mapping[str, str]) -> Iterator[dict[
             title = document["title"]
             name = paths[document["file_name"]]
             for chunk in listed(http, f"/api/documents/{document['id']}/chunks"):
-                headings = [heading for heading in chunk["heading"].split(HEADING_JOIN) if heading not in ("", title)]
+                headings = [
+                    heading
+                    for heading in chunk["heading"].split(HEADING_JOIN)
+                    if heading not in ("", title)
+                ]
                 text = "\n".join(filter(None, (title, HEADING_JOIN.join(headings), chunk["text"])))
-                yield {"document_id": document["id"], "title": name, "collection": part, "text": text}
+                yield {
+                    "document_id": document["id"],
+                    "title": name,
+                    "collection": part,
+                    "text": text,
+                }
 
 
 def listed(http: httpx.Client, address: str | None) -> Iterator[dict[str, Any]]:
@@ -283,19 +346,33 @@ async def ask_all(
             replies[side.name].append(await ask(side, question.text, number, **asked))
             oracle[side.name].update(judge.oracle_counts() - known)
         if sys.stderr.isatty():
-            print(f"\r{judge.name}: {number + 1} of {len(questions)} ", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r{judge.name}: {number + 1} of {len(questions)} ",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
     cpu_s = (cpu_seconds(site.processes())["web"] - before) / len(questions)
     found = [await search(site, question, names) for question in questions]
     return Run(
-        site=[outcome(*each, names=names) for each in zip(questions, replies["site"], found, strict=True)],
-        plain=[outcome(*each, names=names) for each in zip(questions, replies["plain"], strict=False)],
+        site=[
+            outcome(*each, names=names)
+            for each in zip(questions, replies["site"], found, strict=True)
+        ],
+        plain=[
+            outcome(*each, names=names) for each in zip(questions, replies["plain"], strict=False)
+        ],
         cpu_s=cpu_s,
         oracle=oracle,
     )
 
 
 def outcome(
-    question: Question, reply: Reply, found: Sequence[str] | None = None, *, names: Mapping[str, str]
+    question: Question,
+    reply: Reply,
+    found: Sequence[str] | None = None,
+    *,
+    names: Mapping[str, str],
 ) -> Outcome:
     """found: None for the plain RAG, which shows what it found, and decides nothing."""
     shown = [names[source["document_id"]] for source in reply.sources]
@@ -318,12 +395,16 @@ def outcome(
 async def search(site: RagSite, question: Question, names: Mapping[str, str]) -> list[str]:
     body = {"query": question.text, "collections": [question.part], "top_k": max(DEPTHS)}
     headers = {"Authorization": f"Token {site.tokens[0]}"}
-    async with httpx.AsyncClient(base_url=site.site.url, headers=headers, timeout=PATIENCE_S) as http:
+    async with httpx.AsyncClient(
+        base_url=site.site.url, headers=headers, timeout=PATIENCE_S
+    ) as http:
         reply = (await http.post("/api/search", json=body)).raise_for_status().json()
     return [names[candidate["document_id"]] for candidate in reply["candidates"]]
 
 
-def bm25_ranked(questions: Sequence[Question], rows: Sequence[Mapping[str, str]]) -> list[list[str]] | None:
+def bm25_ranked(
+    questions: Sequence[Question], rows: Sequence[Mapping[str, str]]
+) -> list[list[str]] | None:
     """Documents of bm25s' best chunks for each question; None where it is not installed."""
     try:
         import bm25s
@@ -336,7 +417,11 @@ def bm25_ranked(questions: Sequence[Question], rows: Sequence[Mapping[str, str]]
     stem = snowballstemmer.stemmer("english").stemWords
 
     def terms(text: str) -> list[str]:
-        words = [word for word in jieba.lcut_for_search(text.lower()) if any(letter.isalnum() for letter in word)]
+        words = [
+            word
+            for word in jieba.lcut_for_search(text.lower())
+            if any(letter.isalnum() for letter in word)
+        ]
         return list(stem(words))
 
     ranked = {}
@@ -347,12 +432,16 @@ def bm25_ranked(questions: Sequence[Question], rows: Sequence[Mapping[str, str]]
         for question in questions:
             if question.part == part:
                 scores = index.get_scores(terms(question.text))
-                ranked[question.id] = [own[at]["title"] for at in (-scores).argsort()[: max(DEPTHS)]]
+                ranked[question.id] = [
+                    own[at]["title"] for at in (-scores).argsort()[: max(DEPTHS)]
+                ]
     return [ranked[question.id] for question in questions]
 
 
 # ------------------------------------------------------------------------------------------------ report
-def report(judge: Judge, run: Run, bm25: list[list[str]] | None) -> dict[str, list[dict[str, object]]]:
+def report(
+    judge: Judge, run: Run, bm25: list[list[str]] | None
+) -> dict[str, list[dict[str, object]]]:
     questions = [one.question for one in run.site]
     sides = {"site": run.site, "plain RAG": run.plain}
     ranked = {
@@ -366,20 +455,33 @@ def report(judge: Judge, run: Run, bm25: list[list[str]] | None) -> dict[str, li
     for part in ("all", *(parts if len(parts) > 1 else ())):
         for name, outcomes in sides.items():
             if own := [one for one in outcomes if part in ("all", one.question.part)]:
-                tables["answers"].append({"judge": judge.name, "side": name, "part": part, **answers_row(own)})
+                tables["answers"].append(
+                    {"judge": judge.name, "side": name, "part": part, **answers_row(own)}
+                )
         for name, lists in ranked.items():
-            pairs = [pair for pair in zip(questions, lists, strict=False) if part in ("all", pair[0].part)]
+            pairs = [
+                pair
+                for pair in zip(questions, lists, strict=False)
+                if part in ("all", pair[0].part)
+            ]
             if pairs:
-                tables["recall"].append({"judge": judge.name, "of": name, "part": part, **recall_row(pairs)})
+                tables["recall"].append(
+                    {"judge": judge.name, "of": name, "part": part, **recall_row(pairs)}
+                )
     times = times_row(run.site, run.plain) if run.plain else {}
-    counts = {"rounds": mean(one.rounds for one in run.site), "calls": mean(one.calls for one in run.site)}
+    counts = {
+        "rounds": mean(one.rounds for one in run.site),
+        "calls": mean(one.calls for one in run.site),
+    }
     tables["times"].append({"judge": judge.name, **counts, "CPU s": run.cpu_s, **times})
     return tables
 
 
 def tell_each(judge: Judge, run: Run) -> None:
     for one in run.site:
-        expected = "ANSWER" if one.question.clear else "CLARIFY" if one.question.clarify else "NO_ANSWER"
+        expected = (
+            "ANSWER" if one.question.clear else "CLARIFY" if one.question.clarify else "NO_ANSWER"
+        )
         right = "right" if one.answered else "wrong" if one.cited else "none"
         names = ", ".join(Path(name).name for name in one.cited)
         print(
@@ -390,10 +492,14 @@ def tell_each(judge: Judge, run: Run) -> None:
 
 
 def notes_of(judge: Judge, run: Run, loaded: Loaded) -> list[str]:
-    notes = [f"{judge.name}: documents loaded by revision {(loaded.folder / 'revision').read_text()}"]
+    notes = [
+        f"{judge.name}: documents loaded by revision {(loaded.folder / 'revision').read_text()}"
+    ]
     for side, counts in run.oracle.items():
         if counts:
-            notes.append(f"{judge.name}: the oracle, asked by {side}: {dict(sorted(counts.items()))}")
+            notes.append(
+                f"{judge.name}: the oracle, asked by {side}: {dict(sorted(counts.items()))}"
+            )
     if errors := Counter(one.error for one in (*run.site, *run.plain) if one.error):
         notes.append(f"{judge.name}: failed: {dict(errors)}")
     return notes
@@ -414,7 +520,9 @@ def run(options: argparse.Namespace) -> None:
     told = []
     with contextlib.ExitStack() as stack:
         documents = stack.enter_context(unpacked(options.documents or options.set / "docs"))
-        temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ragsite-benchmark-")))
+        temporary = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="ragsite-benchmark-"))
+        )
         write_oracle(temporary / "oracle", everything, documents)
         for name in options.judge:
             for erring in errings(options) if name == "simulator" else (Erring(name, ()),):
@@ -430,7 +538,9 @@ def run(options: argparse.Namespace) -> None:
         print(json.dumps(told, ensure_ascii=False, indent=2))
 
 
-def tell(judge: Judge, run: Run, loaded: Loaded, options: argparse.Namespace) -> Mapping[str, object]:
+def tell(
+    judge: Judge, run: Run, loaded: Loaded, options: argparse.Namespace
+) -> Mapping[str, object]:
     """What `--json` prints of this judge; else it is printed at once."""
     bm25 = bm25_ranked([one.question for one in run.site], loaded.rows())
     tables = report(judge, run, bm25)
@@ -444,11 +554,20 @@ def tell(judge: Judge, run: Run, loaded: Loaded, options: argparse.Namespace) ->
             show(rows, as_json=False)
             print()
         print("\n".join([*notes, ""]), flush=True)
-    return {"judge": judge.name, **tables, "questions": [as_line(one) for one in run.site], "notes": notes}
+    return {
+        "judge": judge.name,
+        **tables,
+        "questions": [as_line(one) for one in run.site],
+        "notes": notes,
+    }
 
 
 def measured(
-    judge: Judge, loaded: Loaded, questions: Sequence[Question], folder: Path, options: argparse.Namespace
+    judge: Judge,
+    loaded: Loaded,
+    questions: Sequence[Question],
+    folder: Path,
+    options: argparse.Namespace,
 ) -> Run:
     shutil.copytree(loaded.folder / "var", folder / "var", symlinks=True)
     environment = {
@@ -460,25 +579,51 @@ def measured(
     with contextlib.ExitStack() as stack:
         plain = None
         if judge.address:
-            plain = stack.enter_context(plain_rag(folder, loaded.passages, environment, answer_s=PATIENCE_S))
-        site = stack.enter_context(rag_site(folder, environment, len(questions) + 1, answer_s=PATIENCE_S))
+            plain = stack.enter_context(
+                plain_rag(folder, loaded.passages, environment, answer_s=PATIENCE_S)
+            )
+        site = stack.enter_context(
+            rag_site(folder, environment, len(questions) + 1, answer_s=PATIENCE_S)
+        )
         return asyncio.run(ask_all(site, plain, judge, questions, names, options))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("set", type=Path, help="a folder with questions.jsonl")
     parser.add_argument("--documents", type=Path, help="a folder or a tar (default: SET/docs)")
-    parser.add_argument("--judge", nargs="+", default=["none"], help="none, simulator, or an Ollama server's address")
-    parser.add_argument("--simulator", help="the simulator's command, to which --oracle, --noise and --port are added")
-    parser.add_argument("--noise", type=float, nargs="+", default=[], help="shares of wrong judgements")
-    parser.add_argument("--reader", nargs="+", default=[], help="the simulator's readers, each with its own errors")
+    parser.add_argument(
+        "--judge",
+        nargs="+",
+        default=["none"],
+        help="none, simulator, or an Ollama server's address",
+    )
+    parser.add_argument(
+        "--simulator",
+        help="the simulator's command, to which --oracle, --noise and --port are added",
+    )
+    parser.add_argument(
+        "--noise", type=float, nargs="+", default=[], help="shares of wrong judgements"
+    )
+    parser.add_argument(
+        "--reader", nargs="+", default=[], help="the simulator's readers, each with its own errors"
+    )
     parser.add_argument("--chat-model", default="llama3.2")
     parser.add_argument("--embed-model", default="all-minilm")
     parser.add_argument("--data", type=Path, help="where loaded sites are kept and used again")
     parser.add_argument("--workflow", help="the default one by default")
-    parser.add_argument("--judge-first", action="store_true", help="ask with options.judge: judge before writing")
-    parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="of the site, many times")
+    parser.add_argument(
+        "--judge-first", action="store_true", help="ask with options.judge: judge before writing"
+    )
+    parser.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the site, many times",
+    )
     parser.add_argument("--limit", type=int, help="so many questions, spread over the set")
     parser.add_argument("--only", nargs="+", help="ids of questions")
     parser.add_argument("--verbose", action="store_true", help="a few lines for each question")

@@ -47,7 +47,13 @@ class Outcome:
             return self.decision
         if not self.cited:
             return "other document"
-        return "" if self.stated_first else "not in the first passage" if self.stated else "fact missing"
+        return (
+            ""
+            if self.stated_first
+            else "not in the first passage"
+            if self.stated
+            else "fact missing"
+        )
 
 
 @contextmanager
@@ -156,19 +162,28 @@ async def measure(
         rows.append(row(workflow, outcomes))
         for one in outcomes if misses else ():
             if one.miss:
-                print(f"{workflow}: {one.miss}: {one.entry['question']}\n{one.text}\n", file=sys.stderr)
+                print(
+                    f"{workflow}: {one.miss}: {one.entry['question']}\n{one.text}\n",
+                    file=sys.stderr,
+                )
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--workflows", nargs="+", help="all of them by default")
     parser.add_argument("--data", help="the site's data folder, kept; by default a temporary one")
-    parser.add_argument("--misses", action="store_true", help="print what went wrong, with the answers")
+    parser.add_argument(
+        "--misses", action="store_true", help="print what went wrong, with the answers"
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with ExitStack() as stack:
-        folder = options.data or stack.enter_context(tempfile.TemporaryDirectory(prefix="ragsite-benchmark-"))
+        folder = options.data or stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="ragsite-benchmark-")
+        )
         stack.enter_context(sample_site(str(Path(folder).resolve())))
         from retrieval.engine.workflows.registry import available_workflows
         from retrieval.knowledge.services.samples import read_questions

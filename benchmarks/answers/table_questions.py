@@ -36,10 +36,22 @@ BOATS = Table(
         ["Rowing boat", "14", "66", "8", "38"],
     ],
     [
-        Question("docx", "What does a canoe cost for a week in winter?", "Canoe", "Winter · Week: 33"),
-        Question("html", "How much is the sailing dinghy per day in summer?", "Sailing dinghy", "Summer · Day: 34"),
+        Question(
+            "docx", "What does a canoe cost for a week in winter?", "Canoe", "Winter · Week: 33"
+        ),
+        Question(
+            "html",
+            "How much is the sailing dinghy per day in summer?",
+            "Sailing dinghy",
+            "Summer · Day: 34",
+        ),
         Question("pdf", "What does a punt cost for a week in summer?", "Punt", "Summer · Week: 71"),
-        Question("pptx", "Price of the rowing boat for a day in winter?", "Rowing boat", "Winter · Day: 8"),
+        Question(
+            "pptx",
+            "Price of the rowing boat for a day in winter?",
+            "Rowing boat",
+            "Winter · Day: 8",
+        ),
     ],
     head=2,
 )
@@ -54,11 +66,23 @@ ZONES = Table(
         ["Season", Cell(1310.25, number_format='#,##0.00" CHF"')],
     ],
     [
-        Question("xlsx", "What is a season ticket of the ferry in zone South?", "South", "Price: 1,310.25 CHF"),
+        Question(
+            "xlsx",
+            "What is a season ticket of the ferry in zone South?",
+            "South",
+            "Price: 1,310.25 CHF",
+        ),
         Question("docx", "Ferry: price of a single ticket in zone North", "North", "Price: 4.5"),
-        Question("html", "How much does a ferry season ticket cost in the South zone?", "South", "Price: 1310.25"),
+        Question(
+            "html",
+            "How much does a ferry season ticket cost in the South zone?",
+            "South",
+            "Price: 1310.25",
+        ),
         Question("pdf", "Price of a single ferry ticket in zone South?", "South", "Price: 6"),
-        Question("pptx", "What does the season ticket for the North zone cost?", "North", "Price: 280"),
+        Question(
+            "pptx", "What does the season ticket for the North zone cost?", "North", "Price: 280"
+        ),
     ],
 )
 LOCKERS = Table(
@@ -87,17 +111,30 @@ ROOMS = Table(
     "Rooms and people of the parish hall",
     [["Room", "Seats", "Rent"], ["Lime", "40", "85 euros"], ["Maple", "120", "210 euros"]],
     [
-        Question("xlsx", "What is the phone number of the caretaker Oduya?", "Oduya", "Phone: 5512"),
+        Question(
+            "xlsx", "What is the phone number of the caretaker Oduya?", "Oduya", "Phone: 5512"
+        ),
         Question("csv", "Which shift does the cleaner Brandt have?", "Brandt", "Shift: early"),
     ],
-    below=[["Person", "Phone", "Shift"], ["Caretaker Oduya", "5512", "late"], ["Cleaner Brandt", "5530", "early"]],
+    below=[
+        ["Person", "Phone", "Shift"],
+        ["Caretaker Oduya", "5512", "late"],
+        ["Cleaner Brandt", "5530", "early"],
+    ],
 )
 CREW = Table(
     "crew",
     "Crew and cabins of the Albatross",
-    [["Name", "Watch", "Duty"], ["Yusuf", "2", "helm"], ["Marit", "3", "galley"], ["Chen", "1", "sails"]],
     [
-        Question("xlsx", "How many berths has the fore cabin of the Albatross?", "Fore", "Berths: 6"),
+        ["Name", "Watch", "Duty"],
+        ["Yusuf", "2", "helm"],
+        ["Marit", "3", "galley"],
+        ["Chen", "1", "sails"],
+    ],
+    [
+        Question(
+            "xlsx", "How many berths has the fore cabin of the Albatross?", "Fore", "Berths: 6"
+        ),
         Question("xlsx", "Which watch does Marit keep on the Albatross?", "Marit", "Watch: 3"),
     ],
     beside=[["Cabin", "Berths"], ["Fore", "6"], ["Aft", "4"]],
@@ -122,7 +159,12 @@ PARTS = Table(
     ],
     [
         Question("xlsx", "Which part number has the gear of the mill?", "Gear", "Part no.: 0042"),
-        Question("xlsx", "What is the stock value of the belt of the mill?", "Belt", "Stock value: 88.00 €"),
+        Question(
+            "xlsx",
+            "What is the stock value of the belt of the mill?",
+            "Belt",
+            "Stock value: 88.00 €",
+        ),
     ],
 )
 MENU = Table(
@@ -138,9 +180,18 @@ MENU = Table(
         ["Schnitzel", "wheat, egg", "7.80"],
     ],
     [
-        Question("docx", "Which allergens does the lentil curry contain?", "Lentil curry", "Contains: mustard"),
-        Question("html", "What does the fish broth in the canteen cost?", "Fish broth", "Price: 3.90"),
-        Question("pdf", "Which allergens are in the schnitzel?", "Schnitzel", "Contains: wheat, egg"),
+        Question(
+            "docx",
+            "Which allergens does the lentil curry contain?",
+            "Lentil curry",
+            "Contains: mustard",
+        ),
+        Question(
+            "html", "What does the fish broth in the canteen cost?", "Fish broth", "Price: 3.90"
+        ),
+        Question(
+            "pdf", "Which allergens are in the schnitzel?", "Schnitzel", "Contains: wheat, egg"
+        ),
     ],
 )
 OFFICES = Table(
@@ -153,20 +204,49 @@ OFFICES = Table(
         ["Lost property", "3 Tower Square, basement", "Wednesday 8:00–10:00"],
     ],
     [
-        Question("csv", "When is lost property open?", "Lost property", "Opening hours: Wednesday 8:00–10:00"),
-        Question("docx", "What is the address of the cash desk?", "Cash desk", "Address: 3 Tower Square, entrance B"),
-        Question("pdf", "When does the registry open?", "Registry", "Opening hours: Monday to Friday 9:00–12:30"),
-        Question("pptx", "Where is the lost property office?", "Lost property", "Address: 3 Tower Square, basement"),
+        Question(
+            "csv",
+            "When is lost property open?",
+            "Lost property",
+            "Opening hours: Wednesday 8:00–10:00",
+        ),
+        Question(
+            "docx",
+            "What is the address of the cash desk?",
+            "Cash desk",
+            "Address: 3 Tower Square, entrance B",
+        ),
+        Question(
+            "pdf",
+            "When does the registry open?",
+            "Registry",
+            "Opening hours: Monday to Friday 9:00–12:30",
+        ),
+        Question(
+            "pptx",
+            "Where is the lost property office?",
+            "Lost property",
+            "Address: 3 Tower Square, basement",
+        ),
     ],
 )
 YEARS = Table(
     "years",
     "Visitors of the museums",
-    [["Museum", "2024", "2025", "2026"], ["Glass house", "1840", "5230", "6112"], ["Old mint", "920", "875", "1003"]],
+    [
+        ["Museum", "2024", "2025", "2026"],
+        ["Glass house", "1840", "5230", "6112"],
+        ["Old mint", "920", "875", "1003"],
+    ],
     [
         Question("csv", "How many visitors had the Old mint in 2025?", "Old mint", "2025: 875"),
         Question("html", "Visitors of the Glass house museum in 2026", "Glass house", "2026: 6112"),
-        Question("pptx", "How many visitors came to the Glass house in 2024?", "Glass house", "2024: 1840"),
+        Question(
+            "pptx",
+            "How many visitors came to the Glass house in 2024?",
+            "Glass house",
+            "2024: 1840",
+        ),
     ],
 )
 KENNELS = Table(
@@ -212,21 +292,40 @@ async def passages_found(questions: Sequence[Question]) -> list[list[str]]:
     from retrieval.knowledge.api.search import search_answered
 
     user = await User.objects.acreate(username="reader")
-    found = [await search_answered(user=user, body={"query": question.text, "top_k": FIRST}) for question in questions]
+    found = [
+        await search_answered(user=user, body={"query": question.text, "top_k": FIRST})
+        for question in questions
+    ]
     return [[candidate.chunk.text for candidate in result.candidates] for result in found]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--misses", action="store_true", help="print the passages of questions that are not answered")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--misses",
+        action="store_true",
+        help="print the passages of questions that are not answered",
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder, table_site(folder) as questions:
+    with (
+        tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder,
+        table_site(folder) as questions,
+    ):
         found = asyncio.run(then_close(passages_found(questions)))
-    told = [[is_told(question, text) for text in texts] for question, texts in zip(questions, found, strict=True)]
+    told = [
+        [is_told(question, text) for text in texts]
+        for question, texts in zip(questions, found, strict=True)
+    ]
     rows = []
     for kind in (*sorted({question.kind for question in questions}), "all"):
-        ours = [each for each, question in zip(told, questions, strict=True) if kind in (question.kind, "all")]
+        ours = [
+            each
+            for each, question in zip(told, questions, strict=True)
+            if kind in (question.kind, "all")
+        ]
         rows.append(
             {
                 "kind": kind,
@@ -239,7 +338,11 @@ def main() -> None:
     if options.misses:
         for question, texts, each in zip(questions, found, told, strict=True):
             if each[:1] != [True]:
-                print(f"\n{question.kind}: {question.text} ({question.named_value})", *texts, sep="\n--\n")
+                print(
+                    f"\n{question.kind}: {question.text} ({question.named_value})",
+                    *texts,
+                    sep="\n--\n",
+                )
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ def hostile_accounts(cohort: Cohort, *, begins: int, draw: Draw) -> list[Person]
         Person(
             number=FIRST_NUMBER + at,
             temper="careful",
-            joined=int(begins - draw.integers(0, 4)) if cohort.fresh else int(draw.integers(-400, -30)),
+            joined=int(begins - draw.integers(0, 4))
+            if cohort.fresh
+            else int(draw.integers(-400, -30)),
             block=SHARED_BLOCK if draw.random() < cohort.same_block else 2000 + at,
             confirmed=bool(draw.random() < 0.5),
             patience=1.0,

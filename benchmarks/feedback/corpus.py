@@ -124,7 +124,11 @@ class Corpus:
         cosine = self.vectors @ (asked.vector if moved is None else moved)
         bm25[hidden] = 0.0
         cosine[hidden] = -1.0
-        text_leg = {str(at): float(bm25[at]) for at in np.argsort(-bm25, kind="stable")[:WINDOW] if bm25[at] > 0}
+        text_leg = {
+            str(at): float(bm25[at])
+            for at in np.argsort(-bm25, kind="stable")[:WINDOW]
+            if bm25[at] > 0
+        }
         nearest = np.argsort(-cosine, kind="stable")[: min(WINDOW, len(cosine) - len(hidden))]
         dense_leg = {str(at): float(cosine[at]) for at in nearest}
         fused = zscore_sum(dense_leg, text_leg)
@@ -132,7 +136,9 @@ class Corpus:
             TailHit(
                 chunk_id=slot,
                 document_id=str(document_id(self.documents[int(slot)])),
-                scores=Scores(fused=fused[slot], dense=dense_leg.get(slot), bm25=text_leg.get(slot)),
+                scores=Scores(
+                    fused=fused[slot], dense=dense_leg.get(slot), bm25=text_leg.get(slot)
+                ),
             )
             for slot in best_first(fused)[: hybrid.BOOST_WINDOW]
         )

@@ -57,7 +57,10 @@ SCENES = (
     Scene(name="random 90 % up", tempers=RANDOM, up_share=0.9),
     *(Scene(name=name, cohort=name) for name in COHORTS),
 )
-COMPARED_IN = ("2-4 raters", "8-16 raters")  # scenes in which the others' formulas are measured, too
+COMPARED_IN = (
+    "2-4 raters",
+    "8-16 raters",
+)  # scenes in which the others' formulas are measured, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +85,19 @@ class Group:
 def groups_of(world: World, life: Life) -> list[Group]:
     rated = world.rated
     found = [
-        Group(name="rated words", asked=[one for question in rated for one in question.asked if question.kept]),
+        Group(
+            name="rated words",
+            asked=[one for question in rated for one in question.asked if question.kept],
+        ),
         Group(name="rewordings", asked=[one for question in rated for one in question.kept]),
         Group(name="contrast", asked=[one.contrast for one in rated if one.contrast], kept=True),
         Group(name="near misses", asked=world.near),
         Group(name="same documents", asked=world.same),
         Group(name="other documents", asked=world.other),
-        Group(name="targets", asked=[one for at in life.targets for one in (rated[at].asked[0], *rated[at].kept)]),
+        Group(
+            name="targets",
+            asked=[one for at in life.targets for one in (rated[at].asked[0], *rated[at].kept)],
+        ),
     ]
     return [group for group in found if group.asked]
 
@@ -101,14 +110,20 @@ def rankers(world: World, scene: Scene, life: Life) -> Iterator[tuple[str, Ranke
     if scene.name in COMPARED_IN:
         yield "Onyx", onyx(corpus, life.votes)
         yield "RAGFlow", ragflow(corpus, life.votes)
-        yield "Rocchio", rocchio(corpus, life.votes, np.stack([one.vector for one in life.questions]))
+        yield (
+            "Rocchio",
+            rocchio(corpus, life.votes, np.stack([one.vector for one in life.questions])),
+        )
 
 
-def rows_of(name: str, options: argparse.Namespace, say: Callable[[str], None]) -> list[dict[str, object]]:
+def rows_of(
+    name: str, options: argparse.Namespace, say: Callable[[str], None]
+) -> list[dict[str, object]]:
     """Means over the seeds: each draws its own questions, people and mistakes."""
     data = load(name, options.folder, documents=options.documents, rewordings=options.rewordings)
     worlds = {
-        seed: build(data, options.embeddings / "feedback_simulation.sqlite3", seed=seed) for seed in options.seeds
+        seed: build(data, options.embeddings / "feedback_simulation.sqlite3", seed=seed)
+        for seed in options.seeds
     }
     rows: list[dict[str, object]] = []
     for scene in SCENES:
@@ -129,7 +144,9 @@ def rows_of(name: str, options: argparse.Namespace, say: Callable[[str], None]) 
     return rows
 
 
-def _told(values: dict[str, list[dict[str, float]]], lives: Sequence[Life]) -> Iterator[dict[str, object]]:
+def _told(
+    values: dict[str, list[dict[str, float]]], lives: Sequence[Life]
+) -> Iterator[dict[str, object]]:
     for group, found in values.items():
         mean = {by: fmean(one[by] for one in found) for by in found[0]}
         base = mean["none"]
@@ -160,10 +177,16 @@ def main() -> None:
     chosen.add_argument("--report", action="store_const", dest="sets", const=REPORT)
     parser.add_argument("--scenes", type=_names, default=(), metavar="a,b", help="all by default")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--documents", type=int, default=DOCUMENTS, help="passages of a set, at most")
+    parser.add_argument(
+        "--documents", type=int, default=DOCUMENTS, help="passages of a set, at most"
+    )
     parser.add_argument("--rewordings", type=Path, default=REWORDINGS)
-    parser.add_argument("--golden", action="store_true", help="the guard has golden questions (by default none)")
-    parser.add_argument("--seeds", type=lambda text: [int(part) for part in text.split(",")], default=[0, 1])
+    parser.add_argument(
+        "--golden", action="store_true", help="the guard has golden questions (by default none)"
+    )
+    parser.add_argument(
+        "--seeds", type=lambda text: [int(part) for part in text.split(",")], default=[0, 1]
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows: list[dict[str, object]] = []

@@ -52,10 +52,15 @@ class KeptEmbedder:
         self, kind: Kind, texts: Sequence[str], embed: Callable[[Sequence[str]], Awaitable[Vectors]]
     ) -> Vectors:
         """Texts of about one length go together. Raises EmbeddingUnavailableError."""
-        keys = {text: hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "surrogatepass")).digest() for text in texts}
+        keys = {
+            text: hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "surrogatepass")).digest()
+            for text in texts
+        }
         if any(key not in self._known for key in keys.values()):
             self._look_up([key for key in keys.values() if key not in self._known])
-            missing = sorted((text for text, key in keys.items() if key not in self._known), key=len)
+            missing = sorted(
+                (text for text, key in keys.items() if key not in self._known), key=len
+            )
             for start in range(0, len(missing), embeddings.EMBED_BATCH_SIZE):
                 batch = missing[start : start + embeddings.EMBED_BATCH_SIZE]
                 self._keep([keys[text] for text in batch], await embed(batch))
@@ -70,7 +75,9 @@ class KeptEmbedder:
                     f" ({','.join('?' * len(page))})",
                     [self.space.model, self.space.dim, *page],
                 )
-                self._known.update((key, np.frombuffer(vector, dtype=np.float32)) for key, vector in rows)
+                self._known.update(
+                    (key, np.frombuffer(vector, dtype=np.float32)) for key, vector in rows
+                )
 
     def _keep(self, keys: Sequence[bytes], vectors: Vectors) -> None:
         self._known.update(zip(keys, vectors.astype(np.float32), strict=True))
@@ -90,7 +97,9 @@ class ModelsOfRun:
         self._embedder = embedder
 
     async def embedder(self, space: EmbeddingSpace) -> Embedder:
-        return self._embedder if space == self._embedder.space else await self._models.embedder(space)
+        return (
+            self._embedder if space == self._embedder.space else await self._models.embedder(space)
+        )
 
     async def default_embedder(self) -> Embedder:
         return self._embedder

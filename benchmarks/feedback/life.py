@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.feedback.attacks import COHORTS, TARGETS, hostile_accounts, hostile_credits, lifted_passage
+from benchmarks.feedback.attacks import (
+    COHORTS,
+    TARGETS,
+    hostile_accounts,
+    hostile_credits,
+    lifted_passage,
+)
 from benchmarks.feedback.corpus import Asked, Corpus, document_id
 from benchmarks.feedback.rankers import Ranker, ours, plain, remembered
 from benchmarks.feedback.users import PEOPLE, SHOWN, Draw, Person, population, visit
@@ -21,7 +27,14 @@ from feedback.ranking.boosts import document_boosts, query_boosts
 from feedback.ranking.guard import Compared, GuardReport, judge
 from feedback.ranking.same_question import wording
 from feedback.ranking.snapshot import Content, Snapshot
-from feedback.ranking.votes import Vote, dedupe_votes, document_sums, find_bursts, passage_sums, voters_of
+from feedback.ranking.votes import (
+    Vote,
+    dedupe_votes,
+    document_sums,
+    find_bursts,
+    passage_sums,
+    voters_of,
+)
 
 DAYS = 90
 USERS = 200
@@ -63,7 +76,13 @@ class Ledger:
         return self.numbers[asked.text]
 
     def add(
-        self, corpus: Corpus, person: Person, asked: Asked, shown: Sequence[int], credits: Sequence[Credit], day: int
+        self,
+        corpus: Corpus,
+        person: Person,
+        asked: Asked,
+        shown: Sequence[int],
+        credits: Sequence[Credit],
+        day: int,
     ) -> None:
         for credit in credits:
             slot = shown[credit.marker - 1]
@@ -98,7 +117,9 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
     draw = np.random.default_rng(seed)
     corpus = world.corpus
     corpus.changed = False
-    people = population(USERS, DAYS, draw, tempers=scene.tempers, noise=scene.noise, up_share=scene.up_share)
+    people = population(
+        USERS, DAYS, draw, tempers=scene.tempers, noise=scene.noise, up_share=scene.up_share
+    )
     ledger = Ledger()
     held = list[str]()
     live = None
@@ -109,7 +130,10 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
     if scene.cohort:
         begins = DAYS - ATTACK_DAYS - 1
         hostile = hostile_accounts(COHORTS[scene.cohort], begins=begins, draw=draw)
-    wanted = {at: int(draw.integers(scene.raters[0], scene.raters[1] + 1)) for at in range(len(world.rated))}
+    wanted = {
+        at: int(draw.integers(scene.raters[0], scene.raters[1] + 1))
+        for at in range(len(world.rated))
+    }
     recent: list[Asked] = []
     for number in range(rounds):
         first = DAYS * number // rounds
@@ -120,7 +144,9 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
             if at in silent:
                 continue
             due = wanted[at] * (number + 1) // rounds - wanted[at] * number // rounds
-            recent += _asked_by_people(question, due, people, (first, last), corpus, rank, scene, ledger, draw)
+            recent += _asked_by_people(
+                question, due, people, (first, last), corpus, rank, scene, ledger, draw
+            )
         if hostile and number < rounds - 1 and COHORTS[scene.cohort].honest:
             _infiltrate(
                 world,
@@ -134,14 +160,22 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
             )
         if hostile and number == rounds - 1:
             _attack(world, hostile, targets, rank, ledger, draw)
-        made = draft(ledger, corpus, [*people, *hostile], today=FIRST_DAY + last, since=FIRST_DAY + live_since)
+        made = draft(
+            ledger,
+            corpus,
+            [*people, *hostile],
+            today=FIRST_DAY + last,
+            since=FIRST_DAY + live_since,
+        )
         report = guarded(world, recent, live, made.snapshot, golden=scene.golden)
         if not report.reason and not made.burst:
             live = made.snapshot
             live_since = last
         else:
             held.append(report.reason or "a burst")
-    return Life(live=live, votes=ledger.votes, questions=ledger.questions, held=held, targets=targets)
+    return Life(
+        live=live, votes=ledger.votes, questions=ledger.questions, held=held, targets=targets
+    )
 
 
 # ------------------------------------------------------------------------------------------------ people
@@ -168,7 +202,9 @@ def _asked_by_people(
         asked = question.asked[int(draw.integers(len(question.asked)))]
         shown = rank(asked)[:SHOWN]
         lures = _now(corpus, question.lures)
-        left = visit(person, shown, corpus.relevant(asked), lures, draw, answers_only=scene.answers_only)
+        left = visit(
+            person, shown, corpus.relevant(asked), lures, draw, answers_only=scene.answers_only
+        )
         asked_now.append(asked)
         if left.rated:
             due -= 1
@@ -206,7 +242,12 @@ def _infiltrate(
 
 
 def _attack(
-    world: World, hostile: Sequence[Person], targets: Sequence[int], rank: Ranker, ledger: Ledger, draw: Draw
+    world: World,
+    hostile: Sequence[Person],
+    targets: Sequence[int],
+    rank: Ranker,
+    ledger: Ledger,
+    draw: Draw,
 ) -> None:
     corpus = world.corpus
     for at in targets:
@@ -228,23 +269,34 @@ class Draft:
     burst: bool
 
 
-def draft(ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: int, since: int) -> Draft:
+def draft(
+    ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: int, since: int
+) -> Draft:
     """As `feedback.rounds.round` makes a revision; no chat model compares questions. since: the day of what is live."""
-    voters = voters_of({one.number: one.joined + FIRST_DAY for one in people}, frozenset(), today=today)
+    voters = voters_of(
+        {one.number: one.joined + FIRST_DAY for one in people}, frozenset(), today=today
+    )
     votes = dedupe_votes(sorted(ledger.votes, key=lambda vote: vote.day))
     queries = query_boosts(passage_sums(votes, voters, today=today))
     content = Content(
         queries=queries,
         documents=document_boosts(document_sums(votes, voters, today=today)),
         chunk_of=corpus.chunk_of({boost.passage for boost in queries}),
-        wordings={question: wording(one.text, one.vector) for question, one in enumerate(ledger.questions)},
+        wordings={
+            question: wording(one.text, one.vector) for question, one in enumerate(ledger.questions)
+        },
     )
     return Draft(snapshot=Snapshot(content), burst=bool(find_bursts(votes, since=since)))
 
 
 # ------------------------------------------------------------------------------------------------ the guard
 def guarded(
-    world: World, recent: Sequence[Asked], live: Snapshot | None, proposed: Snapshot, *, golden: bool
+    world: World,
+    recent: Sequence[Asked],
+    live: Snapshot | None,
+    proposed: Snapshot,
+    *,
+    golden: bool,
 ) -> GuardReport:
     """As `feedback.rounds.guard` measures: recent questions and, where there are any, golden ones; a default install
     has none."""
@@ -256,7 +308,9 @@ def guarded(
     return judge(compared)
 
 
-def _compared(corpus: Corpus, asked: Asked, before: Ranker, after: Ranker, *, known: bool = False) -> Compared:
+def _compared(
+    corpus: Corpus, asked: Asked, before: Ranker, after: Ranker, *, known: bool = False
+) -> Compared:
     return Compared(
         question=asked.text,
         before=[str(slot) for slot in before(asked)],

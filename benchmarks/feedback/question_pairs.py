@@ -36,14 +36,20 @@ def embedded(embedder: str, texts: Sequence[str]) -> dict[str, Vector]:
     for start in range(0, len(texts), 64):
         batch = texts[start : start + 64]
         body = {"model": model, "input": [prefix + text for text in batch]}
-        found = httpx.post(f"{url}/api/embed", json=body, timeout=600).raise_for_status().json()["embeddings"]
+        found = (
+            httpx.post(f"{url}/api/embed", json=body, timeout=600)
+            .raise_for_status()
+            .json()["embeddings"]
+        )
         for text, vector in zip(batch, found, strict=True):
             own = np.asarray(vector, dtype=np.float32)
             vectors[text] = own / np.linalg.norm(own)
     return vectors
 
 
-def shares(pairs: Sequence[Mapping[str, object]], vectors: Mapping[str, Vector], cosine: float) -> dict[str, object]:
+def shares(
+    pairs: Sequence[Mapping[str, object]], vectors: Mapping[str, Vector], cosine: float
+) -> dict[str, object]:
     """In %, of pairs that want the same and of those that do not, by language."""
     taken: dict[str, list[bool]] = {}
     for pair in pairs:
@@ -55,7 +61,9 @@ def shares(pairs: Sequence[Mapping[str, object]], vectors: Mapping[str, Vector],
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--embedder", metavar="MODEL@URL")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -67,8 +75,15 @@ def main() -> None:
         vectors = embedded(options.embedder, texts) if options.embedder else {}
         rows.append({"pairs": name, "least cosine": None, **shares(pairs, {}, 1.0)})
         if vectors:
-            rows += [{"pairs": name, "least cosine": cosine, **shares(pairs, vectors, cosine)} for cosine in COSINES]
-    show(rows, as_json=options.json, notes=[f"In %; without a cosine: by words alone. The site's: {SAME_COSINE}."])
+            rows += [
+                {"pairs": name, "least cosine": cosine, **shares(pairs, vectors, cosine)}
+                for cosine in COSINES
+            ]
+    show(
+        rows,
+        as_json=options.json,
+        notes=[f"In %; without a cosine: by words alone. The site's: {SAME_COSINE}."],
+    )
 
 
 if __name__ == "__main__":

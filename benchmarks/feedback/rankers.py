@@ -44,7 +44,9 @@ def plain(corpus: Corpus) -> Ranker:
 
 
 def boosted(multipliers: Mapping[str, Boost], found: tuple[TailHit, ...]) -> list[int]:
-    return [int(one.chunk_id) for one in rank_with_boosts(found, Boosts(by_chunk=multipliers))[:TOP]]
+    return [
+        int(one.chunk_id) for one in rank_with_boosts(found, Boosts(by_chunk=multipliers))[:TOP]
+    ]
 
 
 def ours(corpus: Corpus, snapshot: Snapshot) -> Ranker:
@@ -82,7 +84,8 @@ def ragflow(corpus: Corpus, votes: Sequence[Vote]) -> Ranker:
         low = min(fused, default=0.0)
         width = (max(fused, default=0.0) - min(fused, default=0.0)) or 1.0
         scores = [
-            (score - low) / width + min(max(net.get(corpus.passage(int(one.chunk_id)), 0.0), 0.0), 100.0)
+            (score - low) / width
+            + min(max(net.get(corpus.passage(int(one.chunk_id)), 0.0), 0.0), 100.0)
             for one, score in zip(found, fused, strict=True)
         ]
         order = sorted(range(len(scores)), key=lambda at: -scores[at])
@@ -101,19 +104,30 @@ def rocchio(corpus: Corpus, votes: Sequence[Vote], questions: Vector) -> Ranker:
     for vote in votes:
         net[vote.question, vote.passage] = net.get((vote.question, vote.passage), 0.0) + vote.weight
     held = corpus.chunk_of({vote.passage for vote in votes})
-    rows = [(question, int(held[passage]), value) for (question, passage), value in net.items() if passage in held]
+    rows = [
+        (question, int(held[passage]), value)
+        for (question, passage), value in net.items()
+        if passage in held
+    ]
     owner = np.asarray([row[0] for row in rows], dtype=np.int64)
     passages = corpus.vectors[[row[1] for row in rows]]
     values = np.asarray([row[2] for row in rows])
 
     def rank(asked: Asked) -> list[int]:
-        near = np.clip((questions @ asked.vector - COSINE_FROM) / (COSINE_FULL - COSINE_FROM), 0.0, 1.0)
+        near = np.clip(
+            (questions @ asked.vector - COSINE_FROM) / (COSINE_FULL - COSINE_FROM), 0.0, 1.0
+        )
         same = near * near * (3.0 - 2.0 * near)
         weight = same[owner] * values
         vector = asked.vector.astype(np.float64)
-        for share, part in ((ROCCHIO_GOOD, np.maximum(weight, 0.0)), (-ROCCHIO_BAD, np.maximum(-weight, 0.0))):
+        for share, part in (
+            (ROCCHIO_GOOD, np.maximum(weight, 0.0)),
+            (-ROCCHIO_BAD, np.maximum(-weight, 0.0)),
+        ):
             if part.sum() > 0.0:
-                vector = vector + share * min(1.0, float(part.sum())) * (part @ passages) / part.sum()
+                vector = (
+                    vector + share * min(1.0, float(part.sum())) * (part @ passages) / part.sum()
+                )
         moved = (vector / np.linalg.norm(vector)).astype(np.float32)
         return slots(corpus.search(asked, moved if np.any(weight) else None))
 

@@ -85,7 +85,11 @@ def _labelled(folder: Path) -> tuple[list[Row], list[Labelled], list[Labelled]]:
     train: list[Labelled] = []
     if (folder / "queries_train.jsonl").exists():
         train = _asked(folder / "queries_train.jsonl", folder / "qrels_train.tsv")
-    return _rows(folder / "corpus.jsonl"), _asked(folder / "queries.jsonl", folder / "qrels.tsv"), train
+    return (
+        _rows(folder / "corpus.jsonl"),
+        _asked(folder / "queries.jsonl", folder / "qrels.tsv"),
+        train,
+    )
 
 
 def _asked(queries: Path, qrels: Path) -> list[Labelled]:
@@ -94,11 +98,18 @@ def _asked(queries: Path, qrels: Path) -> list[Labelled]:
         query, document, grade = line.split("\t")[:3]
         if float(grade) > 0:
             answers.setdefault(query, []).append(document)
-    return [(row["id"], row["text"], answers[row["id"]]) for row in _rows(queries) if row["id"] in answers]
+    return [
+        (row["id"], row["text"], answers[row["id"]])
+        for row in _rows(queries)
+        if row["id"] in answers
+    ]
 
 
 def _order(
-    rows: list[Row], questions: list[Labelled], written: dict[str, dict[str, str]], draw: np.random.Generator
+    rows: list[Row],
+    questions: list[Labelled],
+    written: dict[str, dict[str, str]],
+    draw: np.random.Generator,
 ) -> list[int]:
     """Places of `rows`, the most needed first."""
     reworded = {document for key, _, answers in questions if key in written for document in answers}
@@ -108,7 +119,9 @@ def _order(
     return sorted(range(len(rows)), key=lambda at: (need[at], chance[at]))
 
 
-def _placed(questions: list[Labelled], place: dict[str, int], written: dict[str, dict[str, str]]) -> list[Question]:
+def _placed(
+    questions: list[Labelled], place: dict[str, int], written: dict[str, dict[str, str]]
+) -> list[Question]:
     """Without questions that no kept passage answers."""
     found = []
     for key, text, answers in questions:
@@ -128,4 +141,6 @@ def _placed(questions: list[Labelled], place: dict[str, int], written: dict[str,
 
 
 def _rows(path: Path) -> list[Row]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [
+        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
+    ]

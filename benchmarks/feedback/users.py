@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, RatedAnswer, RatingInput, attribute
+from feedback.ranking.attribution import (
+    CheckedSentence,
+    CitedSource,
+    Credit,
+    RatedAnswer,
+    RatingInput,
+    attribute,
+)
 
 SHOWN = 6  # passages under an answer
 SOURCE_RATINGS = 1 / 7  # share of the ratings that are of one source
@@ -74,7 +81,9 @@ def population(
 ) -> list[Person]:
     """Three in five have been there before; the others join in the course of `days`."""
     kinds = list(tempers)
-    chosen = draw.choice(len(kinds), size=count, p=np.asarray(list(tempers.values())) / sum(tempers.values()))
+    chosen = draw.choice(
+        len(kinds), size=count, p=np.asarray(list(tempers.values())) / sum(tempers.values())
+    )
     return [
         Person(
             number=number,
@@ -90,12 +99,15 @@ def population(
     ]
 
 
-def cited_by_writer(shown: Sequence[int], relevant: Set[int], lures: Set[int], draw: Draw) -> list[int]:
+def cited_by_writer(
+    shown: Sequence[int], relevant: Set[int], lures: Set[int], draw: Draw
+) -> list[int]:
     """Places, from 0, that the answer cites. Empty: it declines to answer."""
     cited = [
         place
         for place, passage in enumerate(shown)
-        if draw.random() < (WRITER_FINDS if passage in relevant else WRITER_IS_FOOLED if passage in lures else 0.0)
+        if draw.random()
+        < (WRITER_FINDS if passage in relevant else WRITER_IS_FOOLED if passage in lures else 0.0)
     ]
     if not cited and draw.random() < NO_ANSWER:
         return []
@@ -105,18 +117,30 @@ def cited_by_writer(shown: Sequence[int], relevant: Set[int], lures: Set[int], d
 
 
 def visit(
-    person: Person, shown: Sequence[int], relevant: Set[int], lures: Set[int], draw: Draw, *, answers_only: bool = False
+    person: Person,
+    shown: Sequence[int],
+    relevant: Set[int],
+    lures: Set[int],
+    draw: Draw,
+    *,
+    answers_only: bool = False,
 ) -> Visit:
     """One answer, through the site's own attribution. relevant: what answers. lures: what looks right and is not."""
     shown = shown[:SHOWN]
     cited = cited_by_writer(shown, relevant, lures, draw)
     if not cited:
         return Visit()
-    page = sorted(range(len(shown)), key=lambda place: (place not in cited, place))  # what the answer cites comes first
+    page = sorted(
+        range(len(shown)), key=lambda place: (place not in cited, place)
+    )  # what the answer cites comes first
     looked_at = page[: examined(person, len(page), draw)]
-    seems_right = {place: _seems_right(shown[place], relevant, lures, draw) for place in {*looked_at, *cited}}
+    seems_right = {
+        place: _seems_right(shown[place], relevant, lures, draw) for place in {*looked_at, *cited}
+    }
     borne_out = {
-        place: bool(draw.random() < (BORNE_OUT_IF_GOOD if shown[place] in relevant else BORNE_OUT_IF_NOT))
+        place: bool(
+            draw.random() < (BORNE_OUT_IF_GOOD if shown[place] in relevant else BORNE_OUT_IF_NOT)
+        )
         for place in cited
     }
     answer = RatedAnswer(

@@ -67,7 +67,9 @@ def build(data: RatedSet, cache: Path, *, seed: int) -> World:
     texts, corpus_documents, drift = _drifted(data, [*written, *background], draw)
     groups = _unseen_groups([*written, *background], unseen)
     golden = [one for at, one in enumerate(unseen) if at % GOLDEN_OF == 0]
-    measured = {name: [one for one in group if one not in golden][:UNSEEN] for name, group in groups.items()}
+    measured = {
+        name: [one for one in group if one not in golden][:UNSEEN] for name, group in groups.items()
+    }
     golden = golden[:UNSEEN]
     queries = [one.text for one in (*written, *background, *golden)]
     queries += [text for one in written for text in (*one.rewordings, one.contrast)]
@@ -89,7 +91,9 @@ def build(data: RatedSet, cache: Path, *, seed: int) -> World:
     for at, one in enumerate((*written, *background)):
         own = ask(one.text, one.relevant)
         kept = (at + seed) % len(one.rewordings) if one.rewordings else None
-        others = [ask(text, one.relevant) for place, text in enumerate(one.rewordings) if place != kept]
+        others = [
+            ask(text, one.relevant) for place, text in enumerate(one.rewordings) if place != kept
+        ]
         lures = lures_of(corpus, texts, own) if draw.random() < LURED else frozenset()
         rated.append(
             RatedQuestion(
@@ -103,7 +107,9 @@ def build(data: RatedSet, cache: Path, *, seed: int) -> World:
         corpus=corpus,
         rated=rated,
         golden=[ask(one.text, one.relevant) for one in golden],
-        **{name: [ask(one.text, one.relevant) for one in group] for name, group in measured.items()},
+        **{
+            name: [ask(one.text, one.relevant) for one in group] for name, group in measured.items()
+        },
     )
 
 
@@ -117,7 +123,9 @@ def lures_of(corpus: Corpus, texts: Sequence[str], asked: Asked) -> frozenset[in
     return frozenset({max(wrong, key=lambda slot: len(wanted & set(analyze(texts[slot]))))})
 
 
-def _unseen_groups(rated: Sequence[Question], unseen: Sequence[Question]) -> dict[str, list[Question]]:
+def _unseen_groups(
+    rated: Sequence[Question], unseen: Sequence[Question]
+) -> dict[str, list[Question]]:
     terms = [(frozenset(query_terms(one.text)), one.relevant) for one in rated]
     answered = frozenset().union(*(one.relevant for one in rated))
     groups: dict[str, list[Question]] = {"near": [], "same": [], "other": []}
@@ -133,7 +141,9 @@ def _unseen_groups(rated: Sequence[Question], unseen: Sequence[Question]) -> dic
     return groups
 
 
-def _drifted(data: RatedSet, rated: Sequence[Question], draw: Draw) -> tuple[list[str], list[int], Drift]:
+def _drifted(
+    data: RatedSet, rated: Sequence[Question], draw: Draw
+) -> tuple[list[str], list[int], Drift]:
     """The texts and documents of all slots: the set's own, and those that come up halfway through."""
     texts = list(data.texts)
     documents = list(data.documents)

@@ -56,7 +56,14 @@ COLUMNS = (
     "ratings",
     "ratings lost",
 )
-NEVER = ("messages lost", "without an end", "characters lost", "documents lost", "documents not ready", "ratings lost")
+NEVER = (
+    "messages lost",
+    "without an end",
+    "characters lost",
+    "documents lost",
+    "documents not ready",
+    "ratings lost",
+)
 
 
 class Play:
@@ -71,7 +78,12 @@ class Play:
     def all(self) -> None:
         time.sleep(BETWEEN_S)
         self._bring(RESTART, self._restart)
-        for part in (self.cluster.web[0], self.cluster.workers[0], self.cluster.beat, self.cluster.nginx):
+        for part in (
+            self.cluster.web[0],
+            self.cluster.workers[0],
+            self.cluster.beat,
+            self.cluster.nginx,
+        ):
             self._bring(f"kill -9 {part.name}", part.kill)
         for name in ("postgres", "redis", "milvus"):
             self._bring(f"{name} away", lambda name=name: self._away(name))  # type: ignore[misc]
@@ -149,16 +161,24 @@ def rows(ledger: Ledger, table: dict[str, dict[str, int]]) -> list[dict[str, obj
     lines: list[dict[str, object]] = []
     for name in (QUIET, *(fault.name for fault in ledger.faults)):
         counts = dict(table.get(name, {}))
-        ended_otherwise = sum(counts.get(status, 0) for status in ("interrupted", "failed", "stopped", "cut"))
-        counts["complete"] = counts.get("answers", 0) - ended_otherwise - counts.get("without an end", 0)
+        ended_otherwise = sum(
+            counts.get(status, 0) for status in ("interrupted", "failed", "stopped", "cut")
+        )
+        counts["complete"] = (
+            counts.get("answers", 0) - ended_otherwise - counts.get("without an end", 0)
+        )
         met = [answer for answer in ledger.answers.values() if answer.fault == name]
-        lines.append({"while": name, **{column: counts.get(column, 0) for column in COLUMNS}, **timings(met)})
+        lines.append(
+            {"while": name, **{column: counts.get(column, 0) for column in COLUMNS}, **timings(met)}
+        )
     return lines
 
 
 def wrong(lines: list[dict[str, object]], twice: dict[str, int]) -> list[str]:
     """What may not be; empty if all is well."""
-    found = [f"{line['while']}: {line[name]} {name}" for line in lines for name in NEVER if line[name]]
+    found = [
+        f"{line['while']}: {line[name]} {name}" for line in lines for name in NEVER if line[name]
+    ]
     for line in lines:
         cut = int(str(line["interrupted"])) + int(str(line["failed"]))
         if cut and line["while"] in (QUIET, RESTART):
@@ -167,10 +187,14 @@ def wrong(lines: list[dict[str, object]], twice: dict[str, int]) -> list[str]:
 
 
 # ------------------------------------------------------------------------------------------------ the run
-def played(cluster: Cluster, options: argparse.Namespace) -> tuple[list[dict[str, object]], list[str], list[str]]:
+def played(
+    cluster: Cluster, options: argparse.Namespace
+) -> tuple[list[dict[str, object]], list[str], list[str]]:
     """The table, its notes, and what is wrong."""
     cluster.start()
-    tokens = tokens_of(cluster.manage("manage.py", "shell", "-v", "0", "-c", make_users(options.people)))
+    tokens = tokens_of(
+        cluster.manage("manage.py", "shell", "-v", "0", "-c", make_users(options.people))
+    )
     crowd = Crowd(cluster.url, tokens, documents=options.documents)
     crowd.ledger.fault = QUIET
     play = Play(cluster, crowd.ledger, only=options.only)
@@ -212,17 +236,23 @@ def _wait_until(condition: Callable[[], bool], deadline: float) -> None:
 
 def unread(cluster: Cluster) -> dict[str, int]:
     """Documents that are not ready, by status."""
-    counted = "SELECT status, count(*) FROM retrieval_document WHERE status <> 'ready' GROUP BY status"
+    counted = (
+        "SELECT status, count(*) FROM retrieval_document WHERE status <> 'ready' GROUP BY status"
+    )
     with psycopg.connect(cluster.postgres.url) as connection:
         return dict(connection.execute(counted).fetchall())
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Restart, kill and cut off a production set-up; then count.")
+    parser = argparse.ArgumentParser(
+        description="Restart, kill and cut off a production set-up; then count."
+    )
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--documents", type=int, default=1000)
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--read-within", type=float, default=900.0, help="seconds for what is left to be read")
+    parser.add_argument(
+        "--read-within", type=float, default=900.0, help="seconds for what is left to be read"
+    )
     parser.add_argument("--only", default="", help="only the faults whose name holds these words")
     parser.add_argument("--keep", action="store_true", help="keep the folder, with the logs")
     parser.add_argument("--json", action="store_true")

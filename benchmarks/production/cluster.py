@@ -122,7 +122,13 @@ class Milvus:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._folder = folder
-        command = [sys.executable, "-m", "benchmarks.production.milvus", str(folder), str(self.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.production.milvus",
+            str(folder),
+            str(self.port),
+        ]
         self._child = Child("milvus", command, log_path=folder / "emulated.log", cwd=ROOT)
 
     def start(self) -> None:
@@ -135,7 +141,11 @@ class Milvus:
     def calls(self) -> str:
         """What was counted until it was stopped for the last time, a line for each of its lives."""
         file = self._folder / "calls.jsonl"
-        return ", ".join(file.read_text(encoding="utf-8").split("\n")[:-1]) if file.is_file() else "not known"
+        return (
+            ", ".join(file.read_text(encoding="utf-8").split("\n")[:-1])
+            if file.is_file()
+            else "not known"
+        )
 
 
 class Cluster:
@@ -177,10 +187,17 @@ class Cluster:
         """What a command or a module prints, run as a process of the site. Raises RuntimeError where it fails."""
         environment = self._environment("manage")
         done = subprocess.run(
-            [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         if done.returncode:
-            raise RuntimeError(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr[-2000:]}")
+            raise RuntimeError(
+                f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr[-2000:]}"
+            )
         return done.stdout
 
     def stop(self) -> None:
@@ -193,22 +210,45 @@ class Cluster:
         return self._part(name, [*UVICORN, "--port", str(port)], port)
 
     def _worker(self, name: str) -> Part:
-        command = ["celery", "-A", "ragsite", "worker", "--concurrency", "1", "--max-tasks-per-child", "200"]
-        return self._part(name, [*command, "--hostname", f"{name.replace(' ', '')}@%h", "--loglevel", "WARNING"])
+        command = [
+            "celery",
+            "-A",
+            "ragsite",
+            "worker",
+            "--concurrency",
+            "1",
+            "--max-tasks-per-child",
+            "200",
+        ]
+        return self._part(
+            name, [*command, "--hostname", f"{name.replace(' ', '')}@%h", "--loglevel", "WARNING"]
+        )
 
     def _nginx(self) -> Part:
         port = free_port()
         folder = _made(self._folder / "nginx")
-        servers = " ".join(f"server 127.0.0.1:{part.port} max_fails=1 fail_timeout=2s;" for part in self.web)
+        servers = " ".join(
+            f"server 127.0.0.1:{part.port} max_fails=1 fail_timeout=2s;" for part in self.web
+        )
         (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, servers=servers))
-        command = [shutil.which("nginx") or "nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")]
+        command = [
+            shutil.which("nginx") or "nginx",
+            "-p",
+            str(folder),
+            "-c",
+            str(folder / "nginx.conf"),
+        ]
         command += ["-e", str(folder / "nginx-error.log")]
         return Part("nginx", Child("nginx", command, log_path=folder / "nginx.log"), port)
 
     def _part(self, name: str, command: list[str], port: int = 0) -> Part:
         log_path = self._folder / "logs" / f"{name}.log"
         python = [sys.executable, "-m", *command]
-        return Part(name, Child(name, python, log_path=log_path, env=self._environment(name), cwd=ROOT), port)
+        return Part(
+            name,
+            Child(name, python, log_path=log_path, env=self._environment(name), cwd=ROOT),
+            port,
+        )
 
     def _environment(self, name: str) -> dict[str, str]:
         data_dir = self._folder / "data" / name.replace(" ", "-")

@@ -94,7 +94,9 @@ class Crowd:
         files = {"file": (f"{key}.md", text_of(key))}
         try:
             reply = await user.http.put(
-                f"/api/documents/by-key/rules/{key}", files=files, data={"collection": f"rules-{user.number}"}
+                f"/api/documents/by-key/rules/{key}",
+                files=files,
+                data={"collection": f"rules-{user.number}"},
             )
         except httpx.HTTPError:
             return ""
@@ -107,7 +109,8 @@ class Crowd:
 def text_of(key: str) -> str:
     """Each part of each document says something that no other one says."""
     parts = [
-        f"## Part {part} of {key}\n\n" + f"The library of {key} lends {part + 2} items of kind {key}-{part}. " * 8
+        f"## Part {part} of {key}\n\n"
+        + f"The library of {key} lends {part + 2} items of kind {key}-{part}. " * 8
         for part in range(1, PARTS + 1)
     ]
     return f"# {key}\n\n" + "\n\n".join(parts) + "\n"

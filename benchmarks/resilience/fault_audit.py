@@ -21,7 +21,9 @@ def _rows() -> dict[str, Any]:
     from retrieval.models import Chunk, Document, DocumentKey
 
     chunks: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for pk, document, seq in Chunk.objects.order_by("document_id", "seq").values_list("pk", "document_id", "seq"):
+    for pk, document, seq in Chunk.objects.order_by("document_id", "seq").values_list(
+        "pk", "document_id", "seq"
+    ):
         chunks[str(document)].append((str(pk), seq))
     return {
         "documents": {
@@ -46,11 +48,15 @@ def _rows() -> dict[str, Any]:
 def _spaces() -> list[tuple[str, int]]:
     from retrieval.models import Collection
 
-    pairs = Collection.objects.exclude(embedding_model="").values_list("embedding_model", "embedding_dim")
+    pairs = Collection.objects.exclude(embedding_model="").values_list(
+        "embedding_model", "embedding_dim"
+    )
     return sorted({(model, dim) for model, dim in pairs if dim})
 
 
-async def _index(spaces: list[tuple[str, int]], documents: list[str]) -> tuple[dict[str, list[str]], dict[str, int]]:
+async def _index(
+    spaces: list[tuple[str, int]], documents: list[str]
+) -> tuple[dict[str, list[str]], dict[str, int]]:
     """The ids of each document's rows as the index gives them, doubled ones twice; and how many rows there are."""
     from pymilvus import AsyncMilvusClient
 
@@ -68,7 +74,10 @@ async def _index(spaces: list[tuple[str, int]], documents: list[str]) -> tuple[d
         for start in range(0, len(documents), 20):
             names = ", ".join(f'"{document}"' for document in documents[start : start + 20])
             for row in await client.query(
-                alias, filter=f"document_id in [{names}]", output_fields=["chunk_id", "document_id"], limit=10_000
+                alias,
+                filter=f"document_id in [{names}]",
+                output_fields=["chunk_id", "document_id"],
+                limit=10_000,
             ):
                 rows[row["document_id"]].append(row["chunk_id"])
     await client.close()
@@ -81,7 +90,9 @@ def audit() -> dict[str, Any]:
     rows, counts = asyncio.run(_index(_spaces(), list(held["documents"])))
     missing = doubled = surplus = 0
     for pk, document in held["documents"].items():
-        expected = {chunk for chunk, _ in document["chunks"]} | ({pk} if document["summary"] else set())
+        expected = {chunk for chunk, _ in document["chunks"]} | (
+            {pk} if document["summary"] else set()
+        )
         in_index = Counter(rows.get(pk, []))
         if document["status"] == "ready":
             missing += len(expected - set(in_index))

@@ -108,7 +108,9 @@ class User:
         self.first_chunk = asyncio.Event()
 
     async def sign_in(self, name: str, password: str) -> None:
-        reply = await self.http.post("/api/auth/token", json={"username": name, "password": password})
+        reply = await self.http.post(
+            "/api/auth/token", json={"username": name, "password": password}
+        )
         reply.raise_for_status()
         self.http.headers["Authorization"] = f"Token {reply.json()['token']}"
 
@@ -117,9 +119,7 @@ class User:
         turn = 0
         while self.asking:
             turn += 1
-            question = (
-                f"Which rule does regulation {self.number}-{turn} name for the library in {uuid.uuid4().hex[:6]}?"
-            )
+            question = f"Which rule does regulation {self.number}-{turn} name for the library in {uuid.uuid4().hex[:6]}?"
             answer = await self._ask(question)
             if answer is None:
                 await asyncio.sleep(0.5)
@@ -180,7 +180,9 @@ class User:
     async def _read(self, answer: Answer) -> None:
         headers = {"Last-Event-ID": str(answer.last_seq)}
         try:
-            async with self.http.stream("GET", f"/api/messages/{answer.message_id}/events", headers=headers) as reply:
+            async with self.http.stream(
+                "GET", f"/api/messages/{answer.message_id}/events", headers=headers
+            ) as reply:
                 if reply.status_code == 200:
                     async for event in _events(reply):
                         self._take(answer, event)
@@ -204,7 +206,9 @@ class User:
         for _ in range(100):
             fault = self.ledger.fault
             try:
-                reply = await self.http.put(f"/api/messages/{answer.message_id}/rating", json={"thumb": "up"})
+                reply = await self.http.put(
+                    f"/api/messages/{answer.message_id}/rating", json={"thumb": "up"}
+                )
             except httpx.HTTPError:
                 await asyncio.sleep(0.5)
                 continue
@@ -326,7 +330,8 @@ def bed_of(database: str, folder: Path, notes: list[str]) -> Bed:
 
 async def users_of(site: Site, ledger: Ledger) -> list[User]:
     code = "from django.contrib.auth.models import User\n" + "".join(
-        f"User.objects.create_user('faulty{number}', password='{ADMIN_PASSWORD}')\n" for number in range(USERS)
+        f"User.objects.create_user('faulty{number}', password='{ADMIN_PASSWORD}')\n"
+        for number in range(USERS)
     )
     await asyncio.to_thread(site.manage, "manage.py", "shell", "-c", code)
     users = [User(number, site.url, ledger) for number in range(USERS)]
@@ -335,7 +340,12 @@ async def users_of(site: Site, ledger: Ledger) -> list[User]:
 
 
 async def one_fault(
-    name: str, bring: Callable[[], Awaitable[None]], bed: Bed, users: list[User], ledger: Ledger, uploads: list[int]
+    name: str,
+    bring: Callable[[], Awaitable[None]],
+    bed: Bed,
+    users: list[User],
+    ledger: Ledger,
+    uploads: list[int],
 ) -> None:
     fault = FaultRun(name, web_died=name in ("kill -9 web", "kill -9 supervisor"))
     ledger.faults.append(fault)
@@ -345,7 +355,8 @@ async def one_fault(
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(30):
             await asyncio.wait(
-                [asyncio.create_task(user.first_chunk.wait()) for user in users], return_when="FIRST_COMPLETED"
+                [asyncio.create_task(user.first_chunk.wait()) for user in users],
+                return_when="FIRST_COMPLETED",
             )
     ledger.fault = name
     fault.begun = time.monotonic()
@@ -359,7 +370,11 @@ async def one_fault(
     fault.recovered_s = time.monotonic() - fault.ended
     ledger.fault = "none"
     taken = fault.ended - fault.begun
-    print(f"{name}: took {taken:.1f} s, answers again after {fault.recovered_s:.1f} s", file=sys.stderr, flush=True)
+    print(
+        f"{name}: took {taken:.1f} s, answers again after {fault.recovered_s:.1f} s",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 async def _feed(users: list[User], numbers: list[int]) -> None:
@@ -372,13 +387,17 @@ async def _answers_again(site: Site, users: list[User]) -> None:
     deadline = time.monotonic() + CALM_S
     for user in users:
         user.first_chunk.clear()
-    while not (await asyncio.to_thread(site.ready) and any(user.first_chunk.is_set() for user in users)):
+    while not (
+        await asyncio.to_thread(site.ready) and any(user.first_chunk.is_set() for user in users)
+    ):
         if time.monotonic() > deadline:
             return
         await asyncio.sleep(0.2)
 
 
-async def calm(bed: Bed, users: list[User], asking: list[asyncio.Task[None]], ledger: Ledger) -> float:
+async def calm(
+    bed: Bed, users: list[User], asking: list[asyncio.Task[None]], ledger: Ledger
+) -> float:
     """Nothing new; wait for what is under way. Seconds that it took."""
     begun = time.monotonic()
     for user in users:
@@ -415,11 +434,18 @@ def verdict(ledger: Ledger, held: dict[str, Any]) -> dict[str, dict[str, int]]:
         question = held["messages"].get(answer.user_message_id)
         if question is None or question["text"] != answer.question or stored is None:
             count(answer.fault, "messages lost")
-        if stored is None or not answer.final or stored["status"] == "streaming" or answer.final == "gone":
+        if (
+            stored is None
+            or not answer.final
+            or stored["status"] == "streaming"
+            or answer.final == "gone"
+        ):
             count(answer.fault, "without an end")
         elif stored["status"] != "complete":
             count(answer.fault, stored["status"])
-        count(answer.fault, "characters lost", _lost(answer, stored["text"] if stored else "", ledger))
+        count(
+            answer.fault, "characters lost", _lost(answer, stored["text"] if stored else "", ledger)
+        )
     for document, fault in ledger.documents.items():
         count(fault, "documents")
         stored = held["documents"].get(document)
@@ -444,7 +470,9 @@ def _lost(answer: Answer, stored: str, ledger: Ledger) -> int:
         kept += 1
     deaths = [fault.begun for fault in ledger.faults if fault.web_died]
     excused = sum(
-        len(piece) for at, piece in answer.seen if any(0 <= begun - at <= LOST_WITH_THE_WEB_S for begun in deaths)
+        len(piece)
+        for at, piece in answer.seen
+        if any(0 <= begun - at <= LOST_WITH_THE_WEB_S for begun in deaths)
     )
     return max(0, len(text) - kept - excused)
 
@@ -464,7 +492,9 @@ COLUMNS = (
 )
 
 
-async def run_one(database: str, options: argparse.Namespace, notes: list[str]) -> list[dict[str, object]]:
+async def run_one(
+    database: str, options: argparse.Namespace, notes: list[str]
+) -> list[dict[str, object]]:
     folder = Path(tempfile.mkdtemp(prefix="ragsite-faults-"))
     folder.chmod(0o755)
     ledger = Ledger()
@@ -472,7 +502,11 @@ async def run_one(database: str, options: argparse.Namespace, notes: list[str]) 
     try:
         users = await users_of(bed.site, ledger)
         asking = [asyncio.create_task(user.ask_on()) for user in users]
-        faults = {name: bring for name, bring in bed.faults().items() if not options.only or options.only in name}
+        faults = {
+            name: bring
+            for name, bring in bed.faults().items()
+            if not options.only or options.only in name
+        }
         numbers = list(range(options.documents))
         share = -(-len(numbers) // (options.rounds * len(faults)))
         for _ in range(options.rounds):
@@ -481,7 +515,9 @@ async def run_one(database: str, options: argparse.Namespace, notes: list[str]) 
                 numbers = numbers[share:]
                 await one_fault(name, bring, bed, users, ledger, uploads)
         seconds = await calm(bed, users, asking, ledger)
-        held = json.loads(await asyncio.to_thread(bed.site.manage, "-m", "benchmarks.resilience.fault_audit"))
+        held = json.loads(
+            await asyncio.to_thread(bed.site.manage, "-m", "benchmarks.resilience.fault_audit")
+        )
     finally:
         stopped_s = await asyncio.to_thread(bed.close)
         if not options.keep:
@@ -528,10 +564,14 @@ async def run(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Kill, stop, cut off and fill up a site; then count what it lost.")
+    parser = argparse.ArgumentParser(
+        description="Kill, stop, cut off and fill up a site; then count what it lost."
+    )
     parser.add_argument("--database", choices=("sqlite", "postgresql", "both"), default="both")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--documents", type=int, default=300, help="uploaded in all, for each database")
+    parser.add_argument(
+        "--documents", type=int, default=300, help="uploaded in all, for each database"
+    )
     parser.add_argument("--only", default="", help="only the faults whose name holds these words")
     parser.add_argument("--keep", action="store_true", help="keep the site's folder, with its logs")
     parser.add_argument("--json", action="store_true")

@@ -37,7 +37,15 @@ from typing import Any, Protocol
 
 import httpx
 
-from benchmarks.support.fault_site import ADMIN_PASSWORD, OURS, PARTS, ROOT, Site, free_port, wait_for
+from benchmarks.support.fault_site import (
+    ADMIN_PASSWORD,
+    OURS,
+    PARTS,
+    ROOT,
+    Site,
+    free_port,
+    wait_for,
+)
 from benchmarks.support.tables import show
 from tests.processes import descendants
 
@@ -121,7 +129,9 @@ class RagSite:
 
     async def ask(self, question: str, client: int, **more: Any) -> AsyncIterator[dict[str, Any]]:
         headers = {"Authorization": f"Token {self.tokens[client]}"}
-        async for event in _events(self._http, "/api/chat", {"message": question, "stream": True, **more}, headers):
+        async for event in _events(
+            self._http, "/api/chat", {"message": question, "stream": True, **more}, headers
+        ):
             yield event
 
 
@@ -132,7 +142,9 @@ def _part(command: str) -> str:
 class PlainRag:
     name = "plain"
 
-    def __init__(self, url: str, process: subprocess.Popen[bytes], *, answer_s: float = ANSWER_S) -> None:
+    def __init__(
+        self, url: str, process: subprocess.Popen[bytes], *, answer_s: float = ANSWER_S
+    ) -> None:
         self._http = httpx.AsyncClient(base_url=url, timeout=answer_s)
         self._process = process
 
@@ -149,7 +161,10 @@ async def _events(
 ) -> AsyncIterator[dict[str, Any]]:
     async with http.stream("POST", path, json=body, headers=headers) as reply:
         if reply.status_code != 200:
-            yield {"type": "error", "code": f"{reply.status_code}: {(await reply.aread()).decode()[:200]}"}
+            yield {
+                "type": "error",
+                "code": f"{reply.status_code}: {(await reply.aread()).decode()[:200]}",
+            }
             return
         async for line in reply.aiter_lines():
             if line.startswith("data: "):
@@ -220,7 +235,9 @@ async def under_load(side: Side, tasks: Sequence[Task], clients: int) -> Load:
     await asyncio.gather(*(client(number) for number in range(clients)))
     seconds = time.perf_counter() - begun
     after = cpu_seconds(side.processes())
-    return Load(replies, seconds, {part: used - before.get(part, 0.0) for part, used in after.items()})
+    return Load(
+        replies, seconds, {part: used - before.get(part, 0.0) for part, used in after.items()}
+    )
 
 
 def cpu_seconds(processes: dict[int, str]) -> dict[str, float]:
@@ -243,15 +260,27 @@ def read_set(folder: Path, documents: int, into: Path, passages: Path) -> list[T
             query, document, grade = line.split("\t")
             if int(grade) > 0:
                 right.setdefault(query, set()).add(document)
-    chosen = set(list(dict.fromkeys(document for found in right.values() for document in sorted(found)))[:documents])
+    chosen = set(
+        list(dict.fromkeys(document for found in right.values() for document in sorted(found)))[
+            :documents
+        ]
+    )
     with passages.open("w", encoding="utf-8") as lines:
         for row in _rows(folder / "corpus.jsonl"):
             if row["id"] in chosen:
                 text = f"{row['title']}\n\n{row['text']}\n"
                 (into / f"{row['id']}.md").write_text(text, encoding="utf-8")
                 lines.write(json.dumps({"title": row["id"], "text": text, "collection": ""}) + "\n")
-    texts = {row["id"]: row["text"] for file in sorted(folder.glob("queries*.jsonl")) for row in _rows(file)}
-    tasks = {texts[query]: Task(texts[query], frozenset(found)) for query, found in right.items() if found & chosen}
+    texts = {
+        row["id"]: row["text"]
+        for file in sorted(folder.glob("queries*.jsonl"))
+        for row in _rows(file)
+    }
+    tasks = {
+        texts[query]: Task(texts[query], frozenset(found))
+        for query, found in right.items()
+        if found & chosen
+    }
     return list(tasks.values())
 
 
@@ -290,14 +319,20 @@ def rag_site(
             f"        User.objects.create_user(name, password='{ADMIN_PASSWORD}')"
         )
         site.manage("manage.py", "shell", "-c", make)
-        yield RagSite(site, [_token(site, f"client{number}") for number in range(clients)], answer_s=answer_s)
+        yield RagSite(
+            site, [_token(site, f"client{number}") for number in range(clients)], answer_s=answer_s
+        )
     finally:
         site.stop()
 
 
 def _token(site: Site, name: str) -> str:
     body = {"username": name, "password": ADMIN_PASSWORD}
-    return str(httpx.post(f"{site.url}/api/auth/token", json=body, timeout=30).raise_for_status().json()["token"])
+    return str(
+        httpx.post(f"{site.url}/api/auth/token", json=body, timeout=30)
+        .raise_for_status()
+        .json()["token"]
+    )
 
 
 @contextlib.contextmanager
@@ -310,17 +345,30 @@ def plain_rag(
     answer_s: float = ANSWER_S,
 ) -> Iterator[PlainRag]:
     port = free_port()
-    command = [sys.executable, "-m", "uvicorn", "benchmarks.speed.plain_rag:app", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "benchmarks.speed.plain_rag:app",
+        "--port",
+        str(port),
+    ]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     with (folder / "plain.log").open("ab") as log:
         process = subprocess.Popen(
-            command, cwd=ROOT, env={**kept, **environment, "RAG_PASSAGES": str(passages)}, stdout=log, stderr=log
+            command,
+            cwd=ROOT,
+            env={**kept, **environment, "RAG_PASSAGES": str(passages)},
+            stdout=log,
+            stderr=log,
         )
     url = f"http://127.0.0.1:{port}"
 
     def answers() -> bool:
         with contextlib.suppress(httpx.HTTPError):
-            return httpx.post(url, json={"message": "Is it up?"}, timeout=answer_s).status_code == 200
+            return (
+                httpx.post(url, json={"message": "Is it up?"}, timeout=answer_s).status_code == 200
+            )
         return False
 
     try:
@@ -335,15 +383,28 @@ def first_token_rows(replies: dict[str, list[Reply]]) -> list[dict[str, object]]
     """Medians of the same questions on both sides."""
     plain = replies["plain"]
     site = replies["site"]
-    pairs = [pair for pair in zip(plain, site, strict=True) if all(one.first_token_ms for one in pair)]
+    pairs = [
+        pair for pair in zip(plain, site, strict=True) if all(one.first_token_ms for one in pair)
+    ]
     rows: list[dict[str, object]] = []
     for name, bar in FIRST_TOKEN_BARS.items():
         # An answer before which no model was called would flatter the figure.
         chosen = [pair for pair in pairs if name == "all" or pair[1].rounds == 1]
-        row: dict[str, object] = {"first token": name, "questions": len(chosen), "plain ms": None, "site ms": None}
+        row: dict[str, object] = {
+            "first token": name,
+            "questions": len(chosen),
+            "plain ms": None,
+            "site ms": None,
+        }
         if chosen:
-            theirs, ours = ([one.first_token_ms or 0.0 for one in side] for side in zip(*chosen, strict=True))
-            row |= {"plain ms": median(theirs), "site ms": median(ours), "ratio": median(ours) / median(theirs)}
+            theirs, ours = (
+                [one.first_token_ms or 0.0 for one in side] for side in zip(*chosen, strict=True)
+            )
+            row |= {
+                "plain ms": median(theirs),
+                "site ms": median(ours),
+                "ratio": median(ours) / median(theirs),
+            }
         rows.append(row | {"bar": bar})
     return rows
 
@@ -365,7 +426,11 @@ def quality_row(side: str, replies: Sequence[Reply], tasks: Sequence[Task]) -> d
 
 
 def load_row(side: str, clients: int, load: Load) -> dict[str, object]:
-    each = {f"{part} s": used / len(load.replies) for part, used in load.cpu_s.items() if part in ("web", "milvus")}
+    each = {
+        f"{part} s": used / len(load.replies)
+        for part, used in load.cpu_s.items()
+        if part in ("web", "milvus")
+    }
     times = [reply.total_ms for reply in load.replies]
     return {
         "load": side,
@@ -387,9 +452,15 @@ async def measure(
     cuts = [0, *(sum(counts[: at + 1]) for at in range(len(counts)))]
     parts = [tasks[begin:end] for begin, end in pairwise(cuts)]
     if len(parts[-1]) < options.per_load:
-        raise SystemExit(f"The set has {len(tasks)} questions about these documents; {cuts[-1]} are asked for.")
+        raise SystemExit(
+            f"The set has {len(tasks)} questions about these documents; {cuts[-1]} are asked for."
+        )
     warm, one_by_one, *loads = parts
-    notes = [] if set_pace(options.simulator, PACES["gpu"]) else ["the server is no simulator: its pace is its own"]
+    notes = (
+        []
+        if set_pace(options.simulator, PACES["gpu"])
+        else ["the server is no simulator: its pace is its own"]
+    )
     await in_turns(sides, warm)
     replies = await in_turns(sides, one_by_one)
     set_pace(options.simulator, PACES["instant"])
@@ -409,7 +480,10 @@ async def measure(
 
 
 async def run(options: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory(prefix="beside-plain-") as temporary, contextlib.ExitStack() as stack:
+    with (
+        tempfile.TemporaryDirectory(prefix="beside-plain-") as temporary,
+        contextlib.ExitStack() as stack,
+    ):
         folder = Path(temporary)
         documents = folder / "documents"
         documents.mkdir()
@@ -436,13 +510,25 @@ async def run(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The site beside a plain RAG, on the same model server.")
-    parser.add_argument("simulator", type=lambda text: text.rstrip("/"), help="the Ollama server's address")
-    parser.add_argument("data", type=Path, help="a folder with corpus.jsonl, queries*.jsonl and qrels*.tsv")
+    parser = argparse.ArgumentParser(
+        description="The site beside a plain RAG, on the same model server."
+    )
+    parser.add_argument(
+        "simulator", type=lambda text: text.rstrip("/"), help="the Ollama server's address"
+    )
+    parser.add_argument(
+        "data", type=Path, help="a folder with corpus.jsonl, queries*.jsonl and qrels*.tsv"
+    )
     parser.add_argument("--abstracts", type=int, default=200, help="documents (default: 200)")
-    parser.add_argument("--first-tokens", type=int, default=60, help="questions asked one by one (default: 60)")
-    parser.add_argument("--clients", type=int, nargs="+", default=[8, 32], help="at once (default: 8 32)")
-    parser.add_argument("--per-load", type=int, default=150, help="questions for each of these (default: 150)")
+    parser.add_argument(
+        "--first-tokens", type=int, default=60, help="questions asked one by one (default: 60)"
+    )
+    parser.add_argument(
+        "--clients", type=int, nargs="+", default=[8, 32], help="at once (default: 8 32)"
+    )
+    parser.add_argument(
+        "--per-load", type=int, default=150, help="questions for each of these (default: 150)"
+    )
     parser.add_argument("--chat-model", default="llama3.2")
     parser.add_argument("--embed-model", default="all-minilm")
     parser.add_argument("--json", action="store_true")

@@ -56,8 +56,13 @@ def _make_documents(ada: Any, documents: int, chunks: int) -> None:
     from benchmarks.support.many_rows import copies, earlier, new_text
     from retrieval.models import Chunk, Collection, Document, IngestJob
 
-    first = Collection.objects.create(name="rules", visibility="public", embedding_model="m", embedding_dim=256)
-    for half, values in (("site", {}), ("own", {"owner_id": str(ada.pk), "visibility": "'private'"})):
+    first = Collection.objects.create(
+        name="rules", visibility="public", embedding_model="m", embedding_dim=256
+    )
+    for half, values in (
+        ("site", {}),
+        ("own", {"owner_id": str(ada.pk), "visibility": "'private'"}),
+    ):
         names = {"name": f"'{half} ' || n.i", "created_at": earlier("n.i")}
         copies(first, Collection.objects.filter(pk=first.pk), COLLECTIONS // 2, **names, **values)
     template = Document.objects.create(
@@ -110,7 +115,13 @@ def _make_conversations(ada: Any) -> None:
 
     session = Session.objects.create(user=ada, title="Loans")
     moments = {"created_at": earlier("n.i * 60"), "updated_at": earlier("n.i * 60")}
-    copies(session, Session.objects.filter(pk=session.pk), CONVERSATIONS, title="'Conversation ' || n.i", **moments)
+    copies(
+        session,
+        Session.objects.filter(pk=session.pk),
+        CONVERSATIONS,
+        title="'Conversation ' || n.i",
+        **moments,
+    )
     question = Message.objects.create(session=session, role="user", text="How many books?")
     answer = Message.objects.create(
         session=session,
@@ -124,13 +135,28 @@ def _make_conversations(ada: Any) -> None:
     others = Session.objects.exclude(pk=session.pk)
     copies(question, others, 1, session_id="p.id", created_at="p.created_at")
     questions = Message.objects.filter(role="user").exclude(pk=question.pk)
-    copies(answer, questions, 1, session_id="p.session_id", reply_to_id="p.id", created_at="p.created_at")
+    copies(
+        answer,
+        questions,
+        1,
+        session_id="p.session_id",
+        reply_to_id="p.id",
+        created_at="p.created_at",
+    )
     review, _ = AnswerReview.objects.update_or_create(
         message=answer,
-        defaults={"session": session, "user": ada, "created_at": answer.created_at, "no_answer": True, "severity": 3},
+        defaults={
+            "session": session,
+            "user": ada,
+            "created_at": answer.created_at,
+            "no_answer": True,
+            "severity": 3,
+        },
     )
     answers = Message.objects.filter(role="assistant").exclude(pk=answer.pk)
-    copies(review, answers, 1, message_id="p.id", session_id="p.session_id", created_at="p.created_at")
+    copies(
+        review, answers, 1, message_id="p.id", session_id="p.session_id", created_at="p.created_at"
+    )
 
 
 def _make_desk(ada: Any, reader: Any) -> None:
@@ -159,8 +185,12 @@ def _make_desk(ada: Any, reader: Any) -> None:
     copies(memory, person, 500, updated_at=earlier("n.i"))
     expires = timezone.now() + timezone.timedelta(days=14)
     for number in range(BROWSERS):
-        browser = Browser.objects.create(session_key=f"{number:032}", session_data="", expire_date=expires)
-        UserSession.objects.create(user=ada, ip="127.0.0.1", session_key=browser.session_key, user_agent="Firefox")
+        browser = Browser.objects.create(
+            session_key=f"{number:032}", session_data="", expire_date=expires
+        )
+        UserSession.objects.create(
+            user=ada, ip="127.0.0.1", session_key=browser.session_key, user_agent="Firefox"
+        )
 
 
 # ------------------------------------------------------------------------------------------------ measuring
@@ -250,7 +280,9 @@ def calls(ada: Any) -> dict[str, Any]:
 
     return {
         "(a question) scope": lambda: scope_for(user=ada),
-        "(a question) vocabulary": lambda: async_to_sync(DatabaseChunkStore().vocabulary)(scope_for(user=ada)),
+        "(a question) vocabulary": lambda: async_to_sync(DatabaseChunkStore().vocabulary)(
+            scope_for(user=ada)
+        ),
         "(the chat page) documents": lambda: default_documents(ada).count(),
     }
 
@@ -314,7 +346,9 @@ def statements() -> Iterator[list[tuple[float, str, Any]]]:
 def _explain(name: str, sql: str, params: Any) -> None:
     from django.db import connection
 
-    how = "EXPLAIN (ANALYZE, BUFFERS)" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
+    how = (
+        "EXPLAIN (ANALYZE, BUFFERS)" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
+    )
     print(f"\n{name}\n{sql[:3000]}")
     with connection.cursor() as cursor:
         cursor.execute(f"{how} {sql}", params)
@@ -323,8 +357,12 @@ def _explain(name: str, sql: str, params: Any) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="How long lists take where there is much of everything.")
-    parser.add_argument("--database", default="", help="a PostgreSQL server, where a database is made and dropped")
+    parser = argparse.ArgumentParser(
+        description="How long lists take where there is much of everything."
+    )
+    parser.add_argument(
+        "--database", default="", help="a PostgreSQL server, where a database is made and dropped"
+    )
     parser.add_argument("--documents", type=int, default=200_000)
     parser.add_argument("--chunks", type=int, default=5, help="of each document")
     parser.add_argument("--runs", type=int, default=5)
@@ -338,7 +376,9 @@ def main() -> None:
         ada = make_site(options.documents, options.chunks)
         made_s = time.perf_counter() - begun
         rows = measure(ada, options)
-    show(rows, as_json=options.json, notes=[f"{options.documents} documents, made in {made_s:.0f} s"])
+    show(
+        rows, as_json=options.json, notes=[f"{options.documents} documents, made in {made_s:.0f} s"]
+    )
 
 
 if __name__ == "__main__":

@@ -28,7 +28,9 @@ from websockets.exceptions import WebSocketException
 
 from benchmarks.support.tables import show
 
-QUESTION = "How many books may an undergraduate borrow at once under the 2025 library loan regulations?"
+QUESTION = (
+    "How many books may an undergraduate borrow at once under the 2025 library loan regulations?"
+)
 TIMEOUT_S = 180.0
 MEMORY = re.compile(r"^process_resident_memory_bytes (\S+)$", re.MULTILINE)
 CPU = re.compile(r"^process_cpu_seconds_total (\S+)$", re.MULTILINE)
@@ -69,7 +71,9 @@ class Round:
             "first token p95 ms": _percentile([s.first_token_ms for s in done], 95),
             "answer p95 ms": _percentile([s.total_ms for s in done], 95),
             "answers/s": len(done) / self.seconds if self.seconds else None,
-            "CPU ms/answer": self.cpu_s * 1000 / len(done) if self.cpu_s is not None and done else None,
+            "CPU ms/answer": self.cpu_s * 1000 / len(done)
+            if self.cpu_s is not None and done
+            else None,
             "ping p95 ms": _percentile(list(self.pongs_ms), 95),
             "memory MiB": max(self.memory_mib, default=None),
         }
@@ -88,15 +92,24 @@ class Site:
             found = FORM_TOKEN.search((await browser.get("/accounts/signup/")).text)
             if found is None:
                 raise SystemExit("This site takes no new accounts (RAGSITE_SIGNUP=0).")
-            form = {"csrfmiddlewaretoken": found[1], "username": name, "password1": password, "password2": password}
+            form = {
+                "csrfmiddlewaretoken": found[1],
+                "username": name,
+                "password1": password,
+                "password2": password,
+            }
             referer = {"Referer": f"{self.http.base_url}accounts/signup/"}
             await browser.post("/accounts/signup/", data=form, headers=referer)
-        reply = await self.http.post("/api/auth/token", json={"username": name, "password": password})
+        reply = await self.http.post(
+            "/api/auth/token", json={"username": name, "password": password}
+        )
         reply.raise_for_status()
         return str(reply.json()["token"])
 
     def open(self, token: str) -> connect:
-        return connect(self.socket_url, additional_headers={"Authorization": f"Token {token}"}, open_timeout=60)
+        return connect(
+            self.socket_url, additional_headers={"Authorization": f"Token {token}"}, open_timeout=60
+        )
 
     async def memory_mib(self) -> float | None:
         found = MEMORY.search((await self.http.get("/metrics")).text)
@@ -109,7 +122,8 @@ class Site:
     async def forget(self, stream: Stream) -> None:
         if stream.session_id:
             await self.http.delete(
-                f"/api/sessions/{stream.session_id}", headers={"Authorization": f"Token {stream.token}"}
+                f"/api/sessions/{stream.session_id}",
+                headers={"Authorization": f"Token {stream.token}"},
             )
 
 
@@ -165,7 +179,9 @@ def _round_robin(sockets: list[ClientConnection]) -> Iterator[ClientConnection |
             yield None
 
 
-async def measure(site: Site, tokens: list[str], *, sockets: int, streams: int, question: str) -> Round:
+async def measure(
+    site: Site, tokens: list[str], *, sockets: int, streams: int, question: str
+) -> Round:
     seen = Round(sockets=sockets)
     async with AsyncExitStack() as stack:
         owners = [tokens[number % len(tokens)] for number in range(sockets)]
@@ -199,7 +215,11 @@ async def run(options: argparse.Namespace) -> None:
     await measure(site, tokens[:1], sockets=1, streams=1, question=options.question)  # warm
     alone = await measure(site, tokens[:1], sockets=1, streams=1, question=options.question)
     loaded = await measure(
-        site, tokens, sockets=max(options.sockets, options.streams), streams=options.streams, question=options.question
+        site,
+        tokens,
+        sockets=max(options.sockets, options.streams),
+        streams=options.streams,
+        question=options.question,
     )
     errors = sorted({stream.error for stream in loaded.streams if stream.error})
     notes = [f"errors: {', '.join(errors)}"] if errors else []
@@ -208,11 +228,17 @@ async def run(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Open WebSockets and answers being written, all at once.")
+    parser = argparse.ArgumentParser(
+        description="Open WebSockets and answers being written, all at once."
+    )
     parser.add_argument("url", help="where the site runs, e.g. http://127.0.0.1:8000")
     parser.add_argument("--sockets", type=int, default=200, help="open at once (default: 200)")
-    parser.add_argument("--streams", type=int, default=50, help="of them with an answer being written (default: 50)")
-    parser.add_argument("--per-user", type=int, default=2, help="answers at once that the site allows (default: 2)")
+    parser.add_argument(
+        "--streams", type=int, default=50, help="of them with an answer being written (default: 50)"
+    )
+    parser.add_argument(
+        "--per-user", type=int, default=2, help="answers at once that the site allows (default: 2)"
+    )
     parser.add_argument("--question", default=QUESTION)
     parser.add_argument("--json", action="store_true")
     asyncio.run(run(parser.parse_args()))

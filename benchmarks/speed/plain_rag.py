@@ -25,13 +25,21 @@ PROMPT = (
 )
 OPTIONS = {"num_ctx": 8192, "temperature": 0.1}
 FILE = Path(os.environ.get("RAG_PASSAGES", "nowhere"))
-PASSAGES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()] if FILE.exists() else []
-ollama = httpx.AsyncClient(base_url=os.environ.get("OLLAMA_BASE_URL", "http://127.0.0.1:11434"), timeout=600)
+PASSAGES = (
+    [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+    if FILE.exists()
+    else []
+)
+ollama = httpx.AsyncClient(
+    base_url=os.environ.get("OLLAMA_BASE_URL", "http://127.0.0.1:11434"), timeout=600
+)
 vectors = np.zeros((0, 0), dtype=np.float32)
 
 
 async def embed(texts: list[str]) -> Any:
-    reply = await ollama.post("/api/embed", json={"model": os.environ["RAG_EMBED_MODEL"], "input": texts})
+    reply = await ollama.post(
+        "/api/embed", json={"model": os.environ["RAG_EMBED_MODEL"], "input": texts}
+    )
     rows = np.array(reply.raise_for_status().json()["embeddings"], dtype=np.float32)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -40,21 +48,36 @@ async def embed_all() -> Any:
     kept = FILE.with_suffix(".npy")
     if not kept.exists():
         texts = [passage["text"] for passage in PASSAGES]
-        np.save(kept, np.concatenate([await embed(texts[at : at + 16]) for at in range(0, len(texts), 16)]))
+        np.save(
+            kept,
+            np.concatenate([await embed(texts[at : at + 16]) for at in range(0, len(texts), 16)]),
+        )
     return np.load(kept)
 
 
 async def answer(question: str, collections: list[str]) -> AsyncIterator[dict[str, Any]]:
-    asked = np.array([not collections or passage["collection"] in collections for passage in PASSAGES])
+    asked = np.array(
+        [not collections or passage["collection"] in collections for passage in PASSAGES]
+    )
     scores = np.where(asked, vectors @ (await embed([question]))[0], -1)
     best = [PASSAGES[at] for at in np.argsort(-scores)[:TOP_K]]
-    yield {"type": "sources", "sources": [{"marker": n, **passage} for n, passage in enumerate(best, 1)]}
-    passages = "\n\n".join(f"[{number}] {passage['text']}" for number, passage in enumerate(best, 1))
+    yield {
+        "type": "sources",
+        "sources": [{"marker": n, **passage} for n, passage in enumerate(best, 1)],
+    }
+    passages = "\n\n".join(
+        f"[{number}] {passage['text']}" for number, passage in enumerate(best, 1)
+    )
     messages = [
         {"role": "system", "content": PROMPT},
         {"role": "user", "content": f"{passages}\n\nQuestion: {question}"},
     ]
-    body = {"model": os.environ["RAG_CHAT_MODEL"], "messages": messages, "stream": True, "options": OPTIONS}
+    body = {
+        "model": os.environ["RAG_CHAT_MODEL"],
+        "messages": messages,
+        "stream": True,
+        "options": OPTIONS,
+    }
     async with ollama.stream("POST", "/api/chat", json=body) as reply:
         async for line in reply.aiter_lines():
             if content := json.loads(line)["message"]["content"]:
@@ -62,7 +85,9 @@ async def answer(question: str, collections: list[str]) -> AsyncIterator[dict[st
     yield {"type": "done"}
 
 
-async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
+async def app(
+    scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+) -> None:
     global vectors
     if scope["type"] == "lifespan":
         await receive()
@@ -72,7 +97,19 @@ async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[
         await send({"type": "lifespan.shutdown.complete"})
         return
     asked = json.loads((await receive())["body"])  # a question fits one message of the server
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+    await send(
+        {
+            "type": "http.response.start",
+            "status": 200,
+            "headers": [(b"content-type", b"text/event-stream")],
+        }
+    )
     async for event in answer(asked["message"], asked.get("collections", [])):
-        await send({"type": "http.response.body", "body": f"data: {json.dumps(event)}\n\n".encode(), "more_body": True})
+        await send(
+            {
+                "type": "http.response.body",
+                "body": f"data: {json.dumps(event)}\n\n".encode(),
+                "more_body": True,
+            }
+        )
     await send({"type": "http.response.body"})

@@ -25,7 +25,9 @@ from benchmarks.support.tables import show
 
 ROOT = str(Path(__file__).resolve().parents[2]) + os.sep
 OURS = ("retrieval", "chat", "feedback", "ragsite")
-DOCUMENT = "# Loans\n\nUndergraduates may borrow ten books from the university library for four weeks.\n"
+DOCUMENT = (
+    "# Loans\n\nUndergraduates may borrow ten books from the university library for four weeks.\n"
+)
 QUESTION = "How many books may undergraduates borrow from the library?"
 
 
@@ -60,7 +62,9 @@ async def ask(recorder: Recorder, user: Any, workflow: str, *, stream: bool) -> 
     headers = {"Authorization": f"Token {key}"}
     for recorder.on in (False, True):
         body = {"message": QUESTION, "workflow": workflow, "stream": stream}
-        response = await client.post("/api/chat", body, content_type="application/json", headers=headers)
+        response = await client.post(
+            "/api/chat", body, content_type="application/json", headers=headers
+        )
         if response.status_code != 200:
             raise SystemExit(response.content.decode())
         if stream:
@@ -73,10 +77,16 @@ async def ask(recorder: Recorder, user: Any, workflow: str, *, stream: bool) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--workflow", default="corrective")
-    parser.add_argument("--stream", action="store_true", help="follow the answer by Server-Sent Events")
-    parser.add_argument("--files", action="store_true", help="one row a file, in the order of their first call")
+    parser.add_argument(
+        "--stream", action="store_true", help="follow the answer by Server-Sent Events"
+    )
+    parser.add_argument(
+        "--files", action="store_true", help="one row a file, in the order of their first call"
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     recorder = Recorder()
@@ -101,25 +111,34 @@ def main() -> None:
         from django.test.utils import setup_test_environment
 
         setup_test_environment()
-        assert Path(settings.BASE_DIR).resolve() == Path(ROOT).resolve(), f"{settings.BASE_DIR} is another checkout"
+        assert Path(settings.BASE_DIR).resolve() == Path(ROOT).resolve(), (
+            f"{settings.BASE_DIR} is another checkout"
+        )
         call_command("migrate", verbosity=0)
         user = User.objects.create_user("reader")
         document = Path(folder, "loans.md")
         document.write_text(DOCUMENT)
         with milvus_lite.ensure_server(folder):
-            call_command("ingest", str(document), collection="library", owner="reader", stdout=sys.stderr)
+            call_command(
+                "ingest", str(document), collection="library", owner="reader", stdout=sys.stderr
+            )
             answer = asyncio.run(ask(recorder, user, options.workflow, stream=options.stream))
         sys.setprofile(None)
     files = recorder.functions
     if options.files:
-        show([{"file": file, "functions": len(names)} for file, names in files.items()], as_json=options.json)
+        show(
+            [{"file": file, "functions": len(names)} for file, names in files.items()],
+            as_json=options.json,
+        )
         return
     folders = [str(Path(file).parent) for file in files]
     rows = [
         {
             "room": room,
             "files": sum(name.startswith(f"{room}{os.sep}") for name in files),
-            "functions": sum(len(names) for name, names in files.items() if name.startswith(f"{room}{os.sep}")),
+            "functions": sum(
+                len(names) for name, names in files.items() if name.startswith(f"{room}{os.sep}")
+            ),
         }
         for room in sorted(OURS)
     ]

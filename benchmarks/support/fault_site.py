@@ -77,7 +77,9 @@ class OwnRedis:
             "--dir",
             str(self._folder),
         ]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         wait_for(self._answers, within_s=10, what="Redis")
 
     def stop(self) -> None:
@@ -118,11 +120,32 @@ class OwnPostgres:
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres")
             self._as = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
-        self._run("initdb", "-D", str(self._folder), "-U", "ragsite", "-A", "trust", "-E", "UTF8", "--no-sync")
+        self._run(
+            "initdb",
+            "-D",
+            str(self._folder),
+            "-U",
+            "ragsite",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        )
 
     def start(self) -> None:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200"
-        self._run("pg_ctl", "-D", str(self._folder), "-w", "-l", str(self._folder / "log"), "-o", options, "start")
+        self._run(
+            "pg_ctl",
+            "-D",
+            str(self._folder),
+            "-w",
+            "-l",
+            str(self._folder / "log"),
+            "-o",
+            options,
+            "start",
+        )
 
     def stop(self) -> None:
         with contextlib.suppress(subprocess.CalledProcessError):
@@ -154,7 +177,10 @@ class SmallDisk:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._filler = folder / "filler"
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m", "tmpfs", str(folder)], capture_output=True)
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={mib}m", "tmpfs", str(folder)],
+            capture_output=True,
+        )
         if done.returncode:
             raise NotToBeHadError("only root may mount a small disk")
 
@@ -187,7 +213,13 @@ class ModelServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "benchmarks.support.paced_ollama", "--port", str(self.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.support.paced_ollama",
+            "--port",
+            str(self.port),
+        ]
         self._process = subprocess.Popen([*command, *self._options], cwd=ROOT)
         wait_for(self._answers, within_s=30, what="the model server")
 
@@ -217,7 +249,9 @@ class ModelServer:
 class Site:
     """`manage.py up` on a folder and a port of its own. root: whose code it runs, such as another version's."""
 
-    def __init__(self, data_dir: Path, log: Path, environment: Mapping[str, str], *, root: Path = ROOT) -> None:
+    def __init__(
+        self, data_dir: Path, log: Path, environment: Mapping[str, str], *, root: Path = ROOT
+    ) -> None:
         self.port = free_port()
         self.data_dir = data_dir
         self._log = log
@@ -310,5 +344,7 @@ class Site:
             timeout=within_s,
         )
         if done.returncode:
-            raise RuntimeError(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr[-2000:]}")
+            raise RuntimeError(
+                f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr[-2000:]}"
+            )
         return done.stdout

@@ -28,7 +28,14 @@ def earlier(seconds: str) -> str:
     return EARLIER[connection.vendor].format(seconds=seconds)
 
 
-def copies(template: models.Model, of: models.QuerySet[Any, Any], each: int, *, start: int = 1, **columns: str) -> None:
+def copies(
+    template: models.Model,
+    of: models.QuerySet[Any, Any],
+    each: int,
+    *,
+    start: int = 1,
+    **columns: str,
+) -> None:
     """Copies of a saved row, `each` for every row of a query. columns: SQL in place of the template's values, in which
     `p` is the query's row, and `n.i` counts from `start` in each of them. The template stays."""
     meta = template._meta

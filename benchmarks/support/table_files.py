@@ -53,7 +53,9 @@ class Table:
 
     @property
     def cells(self) -> list[list[Cell]]:
-        return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows]
+        return [
+            [cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows
+        ]
 
     @property
     def width(self) -> int:
@@ -69,7 +71,11 @@ def placed(table: Table) -> Iterator[tuple[int, int, Cell]]:
             while (row, column) in taken:
                 column += 1
             yield row, column, cell
-            taken |= {(row + down, column + right) for down in range(cell.rows) for right in range(cell.columns)}
+            taken |= {
+                (row + down, column + right)
+                for down in range(cell.rows)
+                for right in range(cell.columns)
+            }
             column += cell.columns
 
 
@@ -115,7 +121,9 @@ def write_pptx(table: Table, path: Path) -> None:
     presentation = pptx.Presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[5])
     slide.shapes.title.text = table.caption
-    shape = slide.shapes.add_table(len(table.rows), table.width, Inches(1), Inches(2), Inches(8), Inches(3))
+    shape = slide.shapes.add_table(
+        len(table.rows), table.width, Inches(1), Inches(2), Inches(8), Inches(3)
+    )
     for row, column, cell in placed(table):
         target = shape.table.cell(row, column)
         if cell.rows > 1 or cell.columns > 1:
@@ -164,7 +172,15 @@ def write_csv(table: Table, path: Path) -> None:
 
 def convert(sources: Sequence[Path], kind: str, folder: Path) -> None:
     """With LibreOffice, in one go."""
-    command = ["soffice", "--headless", "--convert-to", kind, "--outdir", str(folder), *map(str, sources)]
+    command = [
+        "soffice",
+        "--headless",
+        "--convert-to",
+        kind,
+        "--outdir",
+        str(folder),
+        *map(str, sources),
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=CONVERSION_S)
 
 
@@ -186,7 +202,11 @@ def write_files(tables: Sequence[Table], folder: Path) -> list[Question]:
     kinds = [kind for kind in (*WRITERS, PDF) if has_office or kind != PDF]
     with tempfile.TemporaryDirectory() as first:
         for kind in kinds:
-            asked = [table for table in tables if any(question.kind == kind for question in table.questions)]
+            asked = [
+                table
+                for table in tables
+                if any(question.kind == kind for question in table.questions)
+            ]
             written = "docx" if kind == PDF else kind
             again = has_office and kind in (*SAVED_AGAIN, PDF)
             target = Path(first) if again else folder

@@ -21,7 +21,11 @@ def show(rows: Sequence[Row], *, as_json: bool, notes: Sequence[str] = ()) -> No
     widths = [max(map(len, column)) for column in columns]
     for line in zip(*columns, strict=True):
         cells = zip(line, widths, texts, strict=True)
-        print("  ".join(cell.ljust(width) if text else cell.rjust(width) for cell, width, text in cells))
+        print(
+            "  ".join(
+                cell.ljust(width) if text else cell.rjust(width) for cell, width, text in cells
+            )
+        )
     for note in notes:
         print(note)
 

@@ -79,9 +79,13 @@ class AttachmentsApi(APIView):
         refuse_unknown_fields(request, AttachSerializer)
         files = uploaded_files(request)
         user = asking_user(request)
-        form = AttachSerializer(data={"file": files, **{name: request.POST[name] for name in request.POST}})
+        form = AttachSerializer(
+            data={"file": files, **{name: request.POST[name] for name in request.POST}}
+        )
         form.is_valid(raise_exception=True)
-        collection = attachments_open(user=user, session_id=form.validated_data.get("session_id"), files=len(files))
+        collection = attachments_open(
+            user=user, session_id=form.validated_data.get("session_id"), files=len(files)
+        )
         entries = documents_store(user, files, collection)
         body = {"session_id": collection.conversation_id, "documents": entries}
         return Response(AttachedSerializer(body).data, status=status.HTTP_202_ACCEPTED)

@@ -22,7 +22,14 @@ from chat.api.serializers import (
     EditSerializer,
     RequestSerializer,
 )
-from chat.api.streaming import EVENT_STREAM, ChatView, event_number, event_stream, finished_message, wants_events
+from chat.api.streaming import (
+    EVENT_STREAM,
+    ChatView,
+    event_number,
+    event_stream,
+    finished_message,
+    wants_events,
+)
 from chat.errors import MessageNotFoundError
 from chat.messages.data import message_data
 from chat.models import Message
@@ -37,10 +44,15 @@ from ragsite.core.api.user import asking_user
 from ragsite.core.messages import worded
 
 LAST_EVENT_ID = "The number of an event, to go on after it; what is none of ours counts as 0."
-ANSWERED: dict[Any, Any] = {(200, "application/json"): AnswerSerializer, (200, EVENT_STREAM): EVENTS}
+ANSWERED: dict[Any, Any] = {
+    (200, "application/json"): AnswerSerializer,
+    (200, EVENT_STREAM): EVENTS,
+}
 
 
-async def _answer(request: Request, message_id: UUID, *, stream: bool) -> Response | StreamingHttpResponse:
+async def _answer(
+    request: Request, message_id: UUID, *, stream: bool
+) -> Response | StreamingHttpResponse:
     if wants_events(request, stream=stream):
         return event_stream(request, message_id)
     return Response(await finished_message(request, message_id))
@@ -101,12 +113,18 @@ class MessageRegenerateApi(ChatView):
         """Answer the question again, as it was asked but for the fields given here; the old answer is superseded."""
         serializer = await read_body(RequestSerializer, request)
         user = asking_user(request)
-        run = await message_regenerate(user=user, message_id=message_id, request=serializer.request())
+        run = await message_regenerate(
+            user=user, message_id=message_id, request=serializer.request()
+        )
         return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 
 
 class MessageContinueApi(ChatView):
-    @extend_schema(request=ContinueSerializer, responses={**ANSWERED, **errors(409, 429, 503)}, tags=["messages"])
+    @extend_schema(
+        request=ContinueSerializer,
+        responses={**ANSWERED, **errors(409, 429, 503)},
+        tags=["messages"],
+    )
     async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
         """Go on with an answer that was cut, stopped or interrupted, from its sources and behind its text.
 
@@ -118,11 +136,15 @@ class MessageContinueApi(ChatView):
 
 
 class MessageEditApi(ChatView):
-    @extend_schema(request=EditSerializer, responses={**ANSWERED, **errors(409, 429)}, tags=["messages"])
+    @extend_schema(
+        request=EditSerializer, responses={**ANSWERED, **errors(409, 429)}, tags=["messages"]
+    )
     async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
         """Ask a question in other words: a branch. What was asked and answered before stays, as another version."""
         serializer = await read_body(EditSerializer, request)
-        run = await message_edit(user=asking_user(request), message_id=message_id, **serializer.arguments())
+        run = await message_edit(
+            user=asking_user(request), message_id=message_id, **serializer.arguments()
+        )
         return await _answer(request, run.message.pk, stream=serializer.validated_data["stream"])
 
 
@@ -146,7 +168,9 @@ class MessageVersionsApi(ChatView):
 
 
 class MessageShowApi(ChatView):
-    @extend_schema(request=None, responses={200: AnswerSerializer, **errors(409)}, tags=["messages"])
+    @extend_schema(
+        request=None, responses={200: AnswerSerializer, **errors(409)}, tags=["messages"]
+    )
     def post(self, request: Request, message_id: UUID) -> Response:
         """Make this version the one that the conversation shows and goes on from."""
         user = asking_user(request)
@@ -158,14 +182,25 @@ class MessageShowApi(ChatView):
 class MessageEventsApi(ChatView):
     @extend_schema(
         parameters=[
-            OpenApiParameter("Last-Event-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description=LAST_EVENT_ID)
+            OpenApiParameter(
+                "Last-Event-ID",
+                OpenApiTypes.STR,
+                OpenApiParameter.HEADER,
+                description=LAST_EVENT_ID,
+            )
         ],
         responses={(200, EVENT_STREAM): EVENTS},
         tags=["messages"],
     )
     async def get(self, request: Request, message_id: UUID) -> StreamingHttpResponse:
         """Follow an answer: what was missed, then live to its end."""
-        message = await sync_to_async(selectors.message_get)(user=asking_user(request), message_id=message_id)
+        message = await sync_to_async(selectors.message_get)(
+            user=asking_user(request), message_id=message_id
+        )
         if message.role != Message.Role.ASSISTANT:
-            raise MessageNotFoundError(worded("Only answers have events; this message is a question."))
-        return event_stream(request, message_id, after=event_number(request.headers.get("Last-Event-ID", "")))
+            raise MessageNotFoundError(
+                worded("Only answers have events; this message is a question.")
+            )
+        return event_stream(
+            request, message_id, after=event_number(request.headers.get("Last-Event-ID", ""))
+        )

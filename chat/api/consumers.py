@@ -30,7 +30,14 @@ from chat.services.ask import ask
 from chat.services.stop import message_stop
 from ragsite.accounts.auth import ScopeError, require_scope
 from ragsite.core.api.error_responses import told
-from ragsite.core.api.fields import IdField, NoFieldsSerializer, StrictSerializer, WholeNumberField, checked, read
+from ragsite.core.api.fields import (
+    IdField,
+    NoFieldsSerializer,
+    StrictSerializer,
+    WholeNumberField,
+    checked,
+    read,
+)
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, InvalidInputError, TooLargeError
@@ -67,7 +74,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self._followers: dict[UUID, asyncio.Task[None]] = {}
         self._leaving: asyncio.Task[None] | None = None
         self._handling = asyncio.Lock()
-        translation.activate(language_of(self.scope))  # for this socket's task and those that it starts
+        translation.activate(
+            language_of(self.scope)
+        )  # for this socket's task and those that it starts
         if not self.user.is_authenticated:
             await self.close(code=CLOSE_UNAUTHENTICATED)
             return
@@ -94,7 +103,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if self._leaving:
             self._leaving.cancel()
         if self.session_id:
-            await self.channel_layer.group_discard(session_group(self.session_id), self.channel_name)
+            await self.channel_layer.group_discard(
+                session_group(self.session_id), self.channel_name
+            )
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         message_id: Any = None
@@ -137,7 +148,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 checked(NoFieldsSerializer, frame)
                 await self._send({"type": "pong"})
             case _:
-                raise InvalidInputError(worded("Send ask, stop, resume or ping."), code="unknown_type")
+                raise InvalidInputError(
+                    worded("Send ask, stop, resume or ping."), code="unknown_type"
+                )
 
     async def _ask(self, arguments: dict[str, Any]) -> None:
         arguments["session_id"] = arguments["session_id"] or self.session_id
@@ -176,7 +189,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
             follower.cancel()
         follower = asyncio.create_task(self._send_events(message_id, after))
         follower.add_done_callback(_log_failure)
-        self._followers[message_id] = follower  # kept when it is done, so that a late announcement starts no second one
+        self._followers[message_id] = (
+            follower  # kept when it is done, so that a late announcement starts no second one
+        )
 
     async def _send_events(self, message_id: UUID, after: int) -> None:
         """A slow client delays only this task: the log does not wait for its readers."""
@@ -200,7 +215,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
 def _log_failure(follower: asyncio.Task[None]) -> None:
     if not follower.cancelled() and (error := follower.exception()):
-        level = logging.DEBUG if isinstance(error, OSError | RuntimeError) else logging.ERROR  # the client is gone
+        level = (
+            logging.DEBUG if isinstance(error, OSError | RuntimeError) else logging.ERROR
+        )  # the client is gone
         logger.log(level, "a socket stopped following its answer: %r", error)
 
 

@@ -23,7 +23,9 @@ NUMBERED = {
 }
 
 
-def _stream(name: str, kinds: Mapping[str, Fields], *, common: Fields, description: str) -> OpenApiResponse:
+def _stream(
+    name: str, kinds: Mapping[str, Fields], *, common: Fields, description: str
+) -> OpenApiResponse:
     """kinds: the fields of each type of event, beside the `common` ones."""
     events = [
         type(
@@ -33,7 +35,9 @@ def _stream(name: str, kinds: Mapping[str, Fields], *, common: Fields, descripti
         )
         for kind, fields in kinds.items()
     ]
-    content = PolymorphicProxySerializer(component_name=name, serializers=events, resource_type_field_name=None)
+    content = PolymorphicProxySerializer(
+        component_name=name, serializers=events, resource_type_field_name=None
+    )
     return OpenApiResponse(event_stream(f"{name}Message", content), description=description)
 
 
@@ -58,7 +62,11 @@ EVENTS = _stream(
             "decision": serializers.CharField(allow_null=True),
             "message": AnswerSerializer(),
         },
-        "error": {**LAST, "code": TEXT, "content": serializers.CharField(help_text="What went wrong and what to do.")},
+        "error": {
+            **LAST,
+            "code": TEXT,
+            "content": serializers.CharField(help_text="What went wrong and what to do."),
+        },
     },
     common=NUMBERED,
     description="Server-Sent Events: `started`, `reasoning`, `tool_call`, `sources`, `chunk`, `clarify`, and at the "

@@ -24,23 +24,41 @@ from ragsite.core.rag_settings import POSITION_STRATEGIES
 from retrieval.engine.values import TASK_NAMES
 from retrieval.engine.workflows.registry import available_workflows
 from retrieval.knowledge.api.collection_fields import ADDRESS, MAX_NAMES
-from retrieval.knowledge.api.question_fields import FiltersModeField, FiltersSerializer, QuestionField, search_filters
+from retrieval.knowledge.api.question_fields import (
+    FiltersModeField,
+    FiltersSerializer,
+    QuestionField,
+    search_filters,
+)
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 
 MOST_DOCUMENTS = 10  # that one question names
 OWN_RATING = "The caller's own: {score, thumb, tags, comment}. Not in events."
-REQUEST_FIELDS = ("workflow", "collections", "task", "documents", "filters", "filters_mode", "options", "model")
+REQUEST_FIELDS = (
+    "workflow",
+    "collections",
+    "task",
+    "documents",
+    "filters",
+    "filters_mode",
+    "options",
+    "model",
+)
 
 
 # ------------------------------------------------------------------------------------------------ input
 class OptionsSerializer(StrictSerializer):
     """What is left out or null is decided by the workflow."""
 
-    top_k = WholeNumberField(required=False, allow_null=True, min_value=1, max_value=settings.RAG.search.max_top_k)
+    top_k = WholeNumberField(
+        required=False, allow_null=True, min_value=1, max_value=settings.RAG.search.max_top_k
+    )
     rewrite = FlagField(required=False, allow_null=True)
     hyde = FlagField(required=False, allow_null=True)
     rerank = FlagField(
-        required=False, allow_null=True, help_text="Order the candidates anew: a cross-encoder, else a model."
+        required=False,
+        allow_null=True,
+        help_text="Order the candidates anew: a cross-encoder, else a model.",
     )
     top_n = WholeNumberField(
         required=False,
@@ -62,7 +80,10 @@ class OptionsSerializer(StrictSerializer):
         help_text="false: no model judges passages or the answer; true: passages are judged before the first writing.",
     )
     position_strategy = serializers.ChoiceField(
-        choices=POSITION_STRATEGIES, required=False, allow_null=True, help_text="The order of passages in a prompt."
+        choices=POSITION_STRATEGIES,
+        required=False,
+        allow_null=True,
+        help_text="The order of passages in a prompt.",
     )
     web_search = FlagField(required=False, allow_null=True)
     force_generate = FlagField(
@@ -87,7 +108,9 @@ class ContinueSerializer(StrictSerializer):
 class RequestSerializer(ContinueSerializer):
     """How to answer; everything has a default."""
 
-    workflow = serializers.ChoiceField(choices=available_workflows(), required=False, allow_null=True)
+    workflow = serializers.ChoiceField(
+        choices=available_workflows(), required=False, allow_null=True
+    )
     collections = ListField(
         child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS),
         required=False,
@@ -127,7 +150,9 @@ class RequestSerializer(ContinueSerializer):
         if "filters" in request:
             request["filters"] = search_filters(request["filters"]).as_dict()
         if "options" in request:
-            request["options"] = {name: value for name, value in request["options"].items() if value is not None}
+            request["options"] = {
+                name: value for name, value in request["options"].items() if value is not None
+            }
         return request
 
 
@@ -145,7 +170,9 @@ class AskSerializer(EditSerializer):
     """A question. Only `message` is required."""
 
     session_id = IdField(
-        required=False, allow_null=True, help_text="None: a new session. Also of files that were attached to none yet."
+        required=False,
+        allow_null=True,
+        help_text="None: a new session. Also of files that were attached to none yet.",
     )
 
     def arguments(self) -> dict[str, Any]:
@@ -161,12 +188,18 @@ class SessionUpdateSerializer(StrictSerializer):
     pinned = FlagField(required=False)
     archived = FlagField(required=False, help_text="Out of the list, kept; no longer pinned.")
     folder = TextField(
-        max_length=100, required=False, allow_null=True, allow_blank=True, help_text="Empty or null: out of its folder."
+        max_length=100,
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        help_text="Empty or null: out of its folder.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
-            raise serializers.ValidationError(localized(worded("Give title, pinned, archived or folder.")))
+            raise serializers.ValidationError(
+                localized(worded("Give title, pinned, archived or folder."))
+            )
         return attrs
 
 
@@ -174,9 +207,12 @@ class ShareSerializer(StrictSerializer):
     """How to share a conversation."""
 
     scope = serializers.ChoiceField(
-        choices=Share.Scope.choices, help_text="site: people with an account; link: anybody who has it."
+        choices=Share.Scope.choices,
+        help_text="site: people with an account; link: anybody who has it.",
     )
-    expires_at = DateTimeField(required=False, allow_null=True, help_text="In the future; null: until it is revoked.")
+    expires_at = DateTimeField(
+        required=False, allow_null=True, help_text="In the future; null: until it is revoked."
+    )
 
 
 class UnshareSerializer(StrictSerializer):
@@ -219,7 +255,9 @@ class SourceSerializer(serializers.Serializer[Any]):
     )
     rating = serializers.DictField(required=False, allow_null=True, help_text=OWN_RATING)
     moved = serializers.CharField(
-        required=False, allow_null=True, help_text="up or down: what the caller's own rating did. Not in events."
+        required=False,
+        allow_null=True,
+        help_text="up or down: what the caller's own rating did. Not in events.",
     )
 
 
@@ -252,14 +290,20 @@ class AnswerSerializer(serializers.Serializer[Any]):
     session_id = serializers.UUIDField()
     message_id = serializers.UUIDField()
     role = serializers.CharField(help_text="user or assistant.")
-    status = serializers.CharField(help_text="streaming, complete, cut, stopped, interrupted or failed.")
+    status = serializers.CharField(
+        help_text="streaming, complete, cut, stopped, interrupted or failed."
+    )
     status_reason = serializers.CharField(
         required=False, help_text="Why an answer is not complete, in a sentence; empty where it is."
     )
     created_at = serializers.DateTimeField()
     text = serializers.CharField(required=False, help_text="Of a user's message.")
-    reply_to = serializers.UUIDField(required=False, allow_null=True, help_text="The question's message.")
-    decision = serializers.CharField(required=False, allow_null=True, help_text="ANSWER, CLARIFY or NO_ANSWER.")
+    reply_to = serializers.UUIDField(
+        required=False, allow_null=True, help_text="The question's message."
+    )
+    decision = serializers.CharField(
+        required=False, allow_null=True, help_text="ANSWER, CLARIFY or NO_ANSWER."
+    )
     reason = serializers.CharField(required=False)
     workflow = serializers.CharField(required=False)
     model = serializers.CharField(required=False)
@@ -286,7 +330,9 @@ class AnswerSerializer(serializers.Serializer[Any]):
     clarification = ClarificationSerializer(required=False, allow_null=True)
     sources = SourceSerializer(many=True, required=False)
     found = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="How it was found, in three lines at most."
+        child=serializers.CharField(),
+        required=False,
+        help_text="How it was found, in three lines at most.",
     )
     decision_path = StepSerializer(many=True, required=False)
     usage = UsageSerializer(required=False)
@@ -297,12 +343,17 @@ class AnswerSerializer(serializers.Serializer[Any]):
     )
     error = serializers.DictField(required=False, allow_null=True)
     rating = serializers.DictField(required=False, allow_null=True, help_text=OWN_RATING)
-    superseded = serializers.BooleanField(required=False, help_text="Another version of it is shown.")
+    superseded = serializers.BooleanField(
+        required=False, help_text="Another version of it is shown."
+    )
     being_read = serializers.IntegerField(
-        required=False, help_text="Documents of the searched collections that were still being read when it was asked."
+        required=False,
+        help_text="Documents of the searched collections that were still being read when it was asked.",
     )
     versions = serializers.ListField(
-        child=serializers.UUIDField(), required=False, help_text="Ids of its versions, itself included, oldest first."
+        child=serializers.UUIDField(),
+        required=False,
+        help_text="Ids of its versions, itself included, oldest first.",
     )
 
 
@@ -312,12 +363,18 @@ class SessionSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     title = serializers.CharField()
     workflow = serializers.CharField(help_text="Last asked with.")
-    collections = serializers.ListField(child=serializers.CharField(), help_text="Last asked in; none: none was named.")
+    collections = serializers.ListField(
+        child=serializers.CharField(), help_text="Last asked in; none: none was named."
+    )
     pinned = serializers.BooleanField()
     archived = serializers.BooleanField()
     folder = serializers.CharField(help_text="Empty: in none.")
-    shared = serializers.ListField(child=serializers.CharField(), help_text="site, link: how others may read it.")
-    found = serializers.CharField(required=False, help_text="In a list that is searched: the words, as they stand.")
+    shared = serializers.ListField(
+        child=serializers.CharField(), help_text="site, link: how others may read it."
+    )
+    found = serializers.CharField(
+        required=False, help_text="In a list that is searched: the words, as they stand."
+    )
     message_count = serializers.IntegerField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -343,4 +400,6 @@ class SharesSerializer(serializers.Serializer[Any]):
     """All shares of a conversation, and whether a secret link may be made."""
 
     shares = SharedSerializer(many=True)
-    links_allowed = serializers.BooleanField(help_text="As the administrator has set it (RAGSITE_SHARE_LINKS).")
+    links_allowed = serializers.BooleanField(
+        help_text="As the administrator has set it (RAGSITE_SHARE_LINKS)."
+    )

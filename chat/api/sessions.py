@@ -45,24 +45,35 @@ EXPORT_FORMATS = ("markdown", "json")
 
 class SessionListQuerySerializer(QuerySerializer):
     search = serializers.CharField(
-        required=False, allow_blank=True, max_length=200, default="", help_text="In titles and messages."
+        required=False,
+        allow_blank=True,
+        max_length=200,
+        default="",
+        help_text="In titles and messages.",
     )
     archived = serializers.BooleanField(
         required=False, default=False, help_text="Those in the archive in place of the others."
     )
     folder = serializers.CharField(
-        required=False, allow_blank=True, max_length=100, help_text="Those in this folder; empty: those in none."
+        required=False,
+        allow_blank=True,
+        max_length=100,
+        help_text="Those in this folder; empty: those in none.",
     )
 
 
 class MessageListQuerySerializer(QuerySerializer):
     newest_first = serializers.BooleanField(
-        required=False, default=False, help_text="The order turned round, so that the first page holds the end."
+        required=False,
+        default=False,
+        help_text="The order turned round, so that the first page holds the end.",
     )
 
 
 class SessionExportQuerySerializer(QuerySerializer):
-    format = serializers.ChoiceField(choices=EXPORT_FORMATS, required=False, default=EXPORT_FORMATS[0])
+    format = serializers.ChoiceField(
+        choices=EXPORT_FORMATS, required=False, default=EXPORT_FORMATS[0]
+    )
 
 
 class SessionListApi(ChatView):
@@ -85,7 +96,9 @@ class SessionListApi(ChatView):
 
         def rows(page: Sequence[Session]) -> list[dict[str, Any]]:
             found = selectors.excerpts(page, search) if search else {}
-            return [session_data(session) | {"found": found.get(session.pk, "")} for session in page]
+            return [
+                session_data(session) | {"found": found.get(session.pk, "")} for session in page
+            ]
 
         return Pages().answer(sessions, self, rows)
 
@@ -94,10 +107,14 @@ class SessionApi(ChatView):
     @extend_schema(responses={200: SessionSerializer}, tags=["sessions"])
     async def get(self, request: Request, session_id: UUID) -> Response:
         """One of your sessions."""
-        session = await sync_to_async(selectors.session_get)(user=asking_user(request), session_id=session_id)
+        session = await sync_to_async(selectors.session_get)(
+            user=asking_user(request), session_id=session_id
+        )
         return Response(session_data(session))
 
-    @extend_schema(request=SessionUpdateSerializer, responses={200: SessionSerializer}, tags=["sessions"])
+    @extend_schema(
+        request=SessionUpdateSerializer, responses={200: SessionSerializer}, tags=["sessions"]
+    )
     async def patch(self, request: Request, session_id: UUID) -> Response:
         """Rename it, pin it, put it into the archive or into a folder; what is left out stays."""
 
@@ -106,7 +123,9 @@ class SessionApi(ChatView):
             # Before the input is checked: a 400 could tell others that the session exists.
             selectors.session_get(user=user, session_id=session_id)
             changes = checked(SessionUpdateSerializer, request.data)
-            return Response(session_data(session_update(user=user, session_id=session_id, changes=changes)))
+            return Response(
+                session_data(session_update(user=user, session_id=session_id, changes=changes))
+            )
 
         return await sync_to_async(change)()
 
@@ -138,13 +157,19 @@ class SessionShareApi(ChatView):
         listed = [_shared(request, share) for share in shares]
         return Response({"shares": listed, "links_allowed": settings.SHARE_LINKS})
 
-    @extend_schema(request=ShareSerializer, responses={200: SharedSerializer, **errors(403, 409)}, tags=["sessions"])
+    @extend_schema(
+        request=ShareSerializer,
+        responses={200: SharedSerializer, **errors(403, 409)},
+        tags=["sessions"],
+    )
     def post(self, request: Request, session_id: UUID) -> Response:
         """Share it read-only, as it is now. Again: as it is then, by another address; the one before is revoked."""
         user = asking_user(request)
         selectors.session_get(user=user, session_id=session_id)
         body = checked(ShareSerializer, request.data)
-        share = session_share(user=user, session_id=session_id, scope=body["scope"], expires_at=body.get("expires_at"))
+        share = session_share(
+            user=user, session_id=session_id, scope=body["scope"], expires_at=body.get("expires_at")
+        )
         return Response(_shared(request, share))
 
     @extend_schema(request=UnshareSerializer, responses={204: None}, tags=["sessions"])
@@ -152,7 +177,11 @@ class SessionShareApi(ChatView):
         """Revoke it: from now on its address leads nowhere."""
         user = asking_user(request)
         selectors.session_get(user=user, session_id=session_id)
-        session_unshare(user=user, session_id=session_id, scope=checked(UnshareSerializer, request.data).get("scope"))
+        session_unshare(
+            user=user,
+            session_id=session_id,
+            scope=checked(UnshareSerializer, request.data).get("scope"),
+        )
         return Response(status=204)
 
 
@@ -189,7 +218,10 @@ class SessionMessagesApi(ChatView):
 class SessionExportApi(ChatView):
     @extend_schema(
         parameters=[SessionExportQuerySerializer],
-        responses={(200, "text/markdown"): OpenApiTypes.STR, (200, "application/json"): OpenApiTypes.OBJECT},
+        responses={
+            (200, "text/markdown"): OpenApiTypes.STR,
+            (200, "application/json"): OpenApiTypes.OBJECT,
+        },
         tags=["sessions"],
     )
     def get(self, request: Request, session_id: UUID) -> HttpResponse:
@@ -199,4 +231,6 @@ class SessionExportApi(ChatView):
         as_json = checked(SessionExportQuerySerializer, request.query_params)["format"] == "json"
         name, media_type, content = session_export(user=user, session=session, as_json=as_json)
         disposition = content_disposition_header(True, name) or "attachment"
-        return HttpResponse(content, content_type=media_type, headers={"Content-Disposition": disposition})
+        return HttpResponse(
+            content, content_type=media_type, headers={"Content-Disposition": disposition}
+        )

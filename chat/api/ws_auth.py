@@ -58,7 +58,9 @@ class TokenOrCookieAuth:
                 raise
             logger.warning("a socket was refused: %s", error)
             await receive()  # websocket.connect
-            await send({"type": "websocket.accept"})  # a close code reaches a browser only after the socket was opened
+            await send(
+                {"type": "websocket.accept"}
+            )  # a close code reaches a browser only after the socket was opened
             return await send({"type": "websocket.close", "code": TRY_AGAIN_LATER})
         return await self._inner({**scope, "user": user, "token": token}, receive, send)
 
@@ -72,7 +74,11 @@ class _OriginIsOurs:
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
         origin, host = (_header(scope, name) or b"" for name in (b"origin", b"host"))
-        inner = self._inner if is_ours(origin.decode("latin-1"), host=host.decode("latin-1")) else self._denier
+        inner = (
+            self._inner
+            if is_ours(origin.decode("latin-1"), host=host.decode("latin-1"))
+            else self._denier
+        )
         return await inner(scope, receive, send)
 
 
@@ -84,10 +90,16 @@ def is_ours(origin: str, *, host: str) -> bool:
         return False
     rules = CsrfViewMiddleware(lambda request: HttpResponse())  # of `CSRF_TRUSTED_ORIGINS`
     subdomains = rules.allowed_origin_subdomains.get(page.scheme, ())
-    if origin in rules.allowed_origins_exact or any(is_same_domain(page.netloc, domain) for domain in subdomains):
+    if origin in rules.allowed_origins_exact or any(
+        is_same_domain(page.netloc, domain) for domain in subdomains
+    ):
         return True
     name, _ = split_domain_port(host)
-    return page.scheme in ("http", "https") and page.netloc == host and validate_host(name, settings.ALLOWED_HOSTS)
+    return (
+        page.scheme in ("http", "https")
+        and page.netloc == host
+        and validate_host(name, settings.ALLOWED_HOSTS)
+    )
 
 
 def _header(scope: dict[str, Any], name: bytes) -> bytes | None:

@@ -33,9 +33,14 @@ from retrieval.knowledge.api.question_fields import QuestionField
 
 WORKFLOW = "react"
 TOOL_STEPS = ("retrieve", "rewrite", "web_search")  # of the decision path; the others are thoughts
-NOTHING_LEFT = OpenApiResponse(description="`Last-Event-ID` was the last event; there is nothing to go on with.")
+NOTHING_LEFT = OpenApiResponse(
+    description="`Last-Event-ID` was the last event; there is nothing to go on with."
+)
 LAST_EVENT_ID = OpenApiParameter(
-    "Last-Event-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description="Go on after it; asks nothing."
+    "Last-Event-ID",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="Go on after it; asks nothing.",
 )
 
 
@@ -56,7 +61,9 @@ class RagAnswerSerializer(serializers.Serializer[Any]):
     """An answer without its scores and times."""
 
     answer = serializers.CharField(help_text="Markdown with [1] markers.")
-    sources = serializers.ListField(child=serializers.CharField(), help_text="File names; addresses of web pages.")
+    sources = serializers.ListField(
+        child=serializers.CharField(), help_text="File names; addresses of web pages."
+    )
     steps = RagStepSerializer(many=True)
 
 
@@ -78,7 +85,9 @@ class RagQueryApi(ChatView):
             }
             for step in message["decision_path"]
         ]
-        return Response({"answer": message["answer"], "sources": _source_names(message), "steps": steps})
+        return Response(
+            {"answer": message["answer"], "sources": _source_names(message), "steps": steps}
+        )
 
 
 class RagQueryStreamApi(ChatView):
@@ -94,8 +103,13 @@ class RagQueryStreamApi(ChatView):
         """The same as events, for an `EventSource`."""
         # A link on another site could otherwise ask in the name of who follows it: a GET sends the session's cookie.
         # Browsers say where a request comes from; a token is never sent by itself.
-        if request.auth is None and request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
-            raise PermissionDeniedError(worded("Questions can't be asked from pages of another site."))
+        if request.auth is None and request.headers.get("Sec-Fetch-Site", "none") not in (
+            "same-origin",
+            "none",
+        ):
+            raise PermissionDeniedError(
+                worded("Questions can't be asked from pages of another site.")
+            )
         last = request.headers.get("Last-Event-ID")
         if not last:
             query = {"query": request.query_params.get("query", "")}
@@ -107,7 +121,9 @@ class RagQueryStreamApi(ChatView):
             message_id = UUID(named)
         except ValueError as error:
             raise MessageNotFoundError from error
-        message = await sync_to_async(selectors.message_get)(user=asking_user(request), message_id=message_id)
+        message = await sync_to_async(selectors.message_get)(
+            user=asking_user(request), message_id=message_id
+        )
         if message.role != Message.Role.ASSISTANT:
             raise MessageNotFoundError
         if number == "end":
@@ -118,7 +134,9 @@ class RagQueryStreamApi(ChatView):
 async def _ask(request: Request, body: Mapping[str, Any]) -> UUID:
     """The id of the answer. Raises as `ask` does, and calls the question `query`."""
     try:
-        run = await ask(user=asking_user(request), text=body["query"], request={"workflow": WORKFLOW})
+        run = await ask(
+            user=asking_user(request), text=body["query"], request={"workflow": WORKFLOW}
+        )
     except AppError as error:
         if "message" in error.fields:  # it is called so everywhere else
             error.fields["query"] = error.fields.pop("message")
@@ -137,7 +155,13 @@ def _seed_event(event: Event) -> tuple[str, Event] | None:
         case "done":
             answer = event["answer"]
             sources = _source_names(event["message"])
-            return name, {"type": "done", "content": answer, "done": True, "answer": answer, "sources": sources}
+            return name, {
+                "type": "done",
+                "content": answer,
+                "done": True,
+                "answer": answer,
+                "sources": sources,
+            }
         case "error":
             return name, {"type": "error", "content": event["content"], "done": True}
     return None
@@ -148,4 +172,6 @@ def _source_names(message: Mapping[str, Any]) -> list[str]:
     sources = [source for source in message["sources"] if source["cited"]]
     if not sources and message["decision"] == "ANSWER":
         sources = message["sources"]
-    return list(dict.fromkeys(source["url"] or source["file_name"] or source["title"] for source in sources))
+    return list(
+        dict.fromkeys(source["url"] or source["file_name"] or source["title"] for source in sources)
+    )

@@ -69,7 +69,10 @@ NODE_OF_STEP = {
     "generate": "generate",
     "verify": "generate",
 }
-NODE_STATUS = {"skipped": "skipped", "failed": "error"}  # every other status of a step means completed
+NODE_STATUS = {
+    "skipped": "skipped",
+    "failed": "error",
+}  # every other status of a step means completed
 OPTIONS = {
     "topK": "top_k",
     "similarityThreshold": "min_similarity",
@@ -89,7 +92,9 @@ def _allowed_addresses() -> list[str]:
 def means_this_index(address: str) -> bool:
     """Whether an address is a name of the site's own index. Nothing that a request names is connected to."""
     own = settings.RAG.milvus.uri or milvus_lite.current_uri(settings.RAG.data_dir)
-    return _host_and_port(address) in map(_host_and_port, filter(None, [own, *_allowed_addresses()]))
+    return _host_and_port(address) in map(
+        _host_and_port, filter(None, [own, *_allowed_addresses()])
+    )
 
 
 def _host_and_port(address: str) -> str:
@@ -180,12 +185,18 @@ class SelfCorrectiveSerializer(StrictSerializer):
         help_text="At the last rewrite, answer from the best documents although none has passed; false by default.",
     )
     milvusConfig = MilvusConfigSerializer(required=False, allow_null=True)
-    sessionId = IdField(required=False, allow_null=True, help_text="Go on in this conversation; a new one by default.")
+    sessionId = IdField(
+        required=False,
+        allow_null=True,
+        help_text="Go on in this conversation; a new one by default.",
+    )
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of `ask`."""
         data = self.validated_data
-        options = {ours: data[theirs] for theirs, ours in OPTIONS.items() if data.get(theirs) is not None}
+        options = {
+            ours: data[theirs] for theirs, ours in OPTIONS.items() if data.get(theirs) is not None
+        }
         request: dict[str, Any] = {"workflow": WORKFLOW, "options": options}
         if name := ((data.get("milvusConfig") or {}).get("collectionName") or "").strip():
             request["collections"] = [name]
@@ -223,7 +234,11 @@ class SelfCorrectiveApi(ChatView):
 def response_data(message: Mapping[str, Any], *, query: str) -> dict[str, Any]:
     """`message`: what `chat.messages.data` makes of the finished answer. `query`: as it was sent."""
     # The entry that names the decision in the end belongs to no node of the seed's.
-    steps = [step for step in message["decision_path"] if step["name"] != "assess" or "decision" not in step["detail"]]
+    steps = [
+        step
+        for step in message["decision_path"]
+        if step["name"] != "assess" or "decision" not in step["detail"]
+    ]
     rewrites = [rewrite for rewrite in details_in(steps, RewriteDetails) if rewrite.rewritten]
     condensed = [details.standalone_question for details in details_in(steps, CondenseDetails)]
     searched = [*filter(None, condensed), *(rewrite.rewritten for rewrite in rewrites)]
@@ -250,13 +265,19 @@ def response_data(message: Mapping[str, Any], *, query: str) -> dict[str, Any]:
         ],
         "retrieval": {
             "totalDocuments": len(documents),
-            "filteredDocuments": sum(document["gradeResult"]["isRelevant"] for document in documents),
+            "filteredDocuments": sum(
+                document["gradeResult"]["isRelevant"] for document in documents
+            ),
             "documents": documents,
         },
         "graderResult": _grader_result(steps),
         "workflow": {
-            "nodeExecutions": [_execution(step) for step in steps if NODE_OF_STEP.get(step["name"]) == step["name"]],
-            "decisionPath": [f"{step['name'].upper()}: {step['summary'] or step['status']}" for step in steps],
+            "nodeExecutions": [
+                _execution(step) for step in steps if NODE_OF_STEP.get(step["name"]) == step["name"]
+            ],
+            "decisionPath": [
+                f"{step['name'].upper()}: {step['summary'] or step['status']}" for step in steps
+            ],
             "totalDuration": (message["usage"] or {}).get("total_ms", 0),
         },
         "sessionId": message["session_id"],
@@ -316,7 +337,9 @@ def _grader_result(steps: Sequence[Step]) -> dict[str, Any] | None:
         "totalCount": assessment.total_count or 0,
         "shouldRewrite": assessment.verdict == "rewrite",
         "reasoning": assessed[-1]["summary"],
-        "documentGrades": [{"docId": document.chunk_id, **_grade(document)} for document in documents],
+        "documentGrades": [
+            {"docId": document.chunk_id, **_grade(document)} for document in documents
+        ],
     }
 
 

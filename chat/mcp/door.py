@@ -72,7 +72,9 @@ async def _refuse(error: AppError, scope: dict[str, Any], send: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ the SDK's side
-_running: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[StreamableHTTPSessionManager]] = WeakKeyDictionary()
+_running: WeakKeyDictionary[
+    asyncio.AbstractEventLoop, asyncio.Task[StreamableHTTPSessionManager]
+] = WeakKeyDictionary()
 _lasting: set[asyncio.Task[None]] = set()
 
 

@@ -41,7 +41,8 @@ DOCUMENT_URI = "ragsite://documents/{document_id}"
 SHOWN = ("document_id", "title", "page", "heading", "text")
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 COLLECTIONS = Field(
-    max_length=MAX_NAMES, description="Addresses, as list_collections tells them. None: all that are searched unasked."
+    max_length=MAX_NAMES,
+    description="Addresses, as list_collections tells them. None: all that are searched unasked.",
 )
 
 Arguments = ParamSpec("Arguments")
@@ -57,7 +58,9 @@ server = MCPServer(
 )
 
 
-def for_scope(scope: str, refusal: type[Exception] = ToolError) -> Callable[[Call[..., Result]], Call[..., Result]]:
+def for_scope(
+    scope: str, refusal: type[Exception] = ToolError
+) -> Callable[[Call[..., Result]], Call[..., Result]]:
     """Of each call: the scope is checked, and what is wrong is told in a sentence."""
 
     def decorator(call: Call[..., Result]) -> Call[..., Result]:
@@ -71,7 +74,9 @@ def for_scope(scope: str, refusal: type[Exception] = ToolError) -> Callable[[Cal
                 if (known := as_app_error(error)) is None:
                     raise
                 what = told(known)
-                reasons = "; ".join(f"{name}: {reason}" for name, reason in sentences(what["fields"]))
+                reasons = "; ".join(
+                    f"{name}: {reason}" for name, reason in sentences(what["fields"])
+                )
                 raise refusal(f"{what['message']} {reasons}".strip()) from error
 
         return checked_call
@@ -99,7 +104,9 @@ async def search(
     top_k: Annotated[int, Field(ge=1, le=50)] = 8,
 ) -> dict[str, Any]:
     """Passages of documents that match, best first, each with the resource that its document is."""
-    body = checked(SearchInputSerializer, {"query": query, "collections": collections, "top_k": top_k})
+    body = checked(
+        SearchInputSerializer, {"query": query, "collections": collections, "top_k": top_k}
+    )
     found = await search_answered(user=caller(ctx), body=body)
     passages = [
         {name: getattr(candidate.chunk, name) for name in SHOWN}
@@ -116,7 +123,9 @@ async def ask(
     ctx: Context[Any, Any],
     collections: Annotated[list[str], COLLECTIONS] = [],  # noqa: B006
     effort: Literal["quick", "careful", "thorough"] | None = None,
-    conversation: Annotated[str | None, Field(description="To go on with one: what an earlier answer told.")] = None,
+    conversation: Annotated[
+        str | None, Field(description="To go on with one: what an earlier answer told.")
+    ] = None,
 ) -> dict[str, Any]:
     """An answer in Markdown with [1] markers, and its sources. `decision` is ANSWER, CLARIFY (it asks back: ask again
     in the same conversation) or NO_ANSWER (the documents do not hold it). `support` is what a second look says of
@@ -157,7 +166,9 @@ async def ask(
 async def get_document(
     document_id: UUID,
     ctx: Context[Any, Any],
-    first: Annotated[int, Field(ge=0, le=MOST_CHUNKS, description="To go on: `next` of the call before.")] = 0,
+    first: Annotated[
+        int, Field(ge=0, le=MOST_CHUNKS, description="To go on: `next` of the call before.")
+    ] = 0,
 ) -> dict[str, Any]:
     """A document's text, in the pieces that it is searched by, and what is known of it."""
     return await database_call(_document_data, caller(ctx), document_id, first)
@@ -171,8 +182,13 @@ def _document_data(user: User, document_id: UUID, first: int) -> dict[str, Any]:
         "title": document.title,
         "collection": document.collection.address,
         "status": document.status,
-        **{name: getattr(document, name) for name in ("department", "doc_type", "policy_year", "tags", "summary")},
-        "passages": [{name: getattr(chunk, name) for name in ("page", "heading", "text")} for chunk in chunks],
+        **{
+            name: getattr(document, name)
+            for name in ("department", "doc_type", "policy_year", "tags", "summary")
+        },
+        "passages": [
+            {name: getattr(chunk, name) for name in ("page", "heading", "text")} for chunk in chunks
+        ],
         "next": after if after < document.chunk_count else None,
     }
 
@@ -185,7 +201,12 @@ async def list_collections(ctx: Context[Any, Any]) -> dict[str, Any]:
     def listed() -> list[dict[str, Any]]:
         rows: list[Any] = list(collection_list(user=caller(ctx))[:COLLECTIONS_LISTED])
         return [
-            {"address": row.address, "description": row.description, "documents": row.document_count} for row in rows
+            {
+                "address": row.address,
+                "description": row.description,
+                "documents": row.document_count,
+            }
+            for row in rows
         ]
 
     return {"collections": await database_call(listed)}

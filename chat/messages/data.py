@@ -84,10 +84,15 @@ def status_reason(data: Mapping[str, Any]) -> str:
             return STOPPED
         case Message.Status.INTERRUPTED:
             # Whoever wrote it says why it broke off; where nobody did, the site itself ended.
-            cause = next((step["reason"] for step in data["degraded"] if step["step"] == "generate"), "")
+            cause = next(
+                (step["reason"] for step in data["degraded"] if step["step"] == "generate"), ""
+            )
             if not cause:
                 return SITE_ENDED
-            return worded("The connection to the model was lost ({reason}); the answer can be continued.", reason=cause)
+            return worded(
+                "The connection to the model was lost ({reason}); the answer can be continued.",
+                reason=cause,
+            )
         case Message.Status.FAILED:
             return str((data.get("error") or {}).get("content", ""))
     return ""
@@ -104,12 +109,20 @@ def _versions(message: Message) -> list[str]:
 
 def _html(message: Message) -> str:
     markers = {source.marker for source in message.sources.all()}
-    return render_answer(message.text, markers=markers, weak=weak_sentences(message.grounding or []))
+    return render_answer(
+        message.text, markers=markers, weak=weak_sentences(message.grounding or [])
+    )
 
 
 def _answer_record(message: Message) -> dict[str, Any]:
-    ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "shown_ratings", ())}
-    moved = {chunk: way for rating in getattr(message, "shown_ratings", ()) for chunk, way in rating.moved.items()}
+    ratings = {
+        rating.source_id: rating_data(rating) for rating in getattr(message, "shown_ratings", ())
+    }
+    moved = {
+        chunk: way
+        for rating in getattr(message, "shown_ratings", ())
+        for chunk, way in rating.moved.items()
+    }
     sources = [
         {
             **_columns(source, SOURCE_FIELDS),
@@ -123,7 +136,9 @@ def _answer_record(message: Message) -> dict[str, Any]:
     return _answer_fields(message, sources, steps) | {"rating": ratings.get(None)}
 
 
-def _answer_fields(message: Message, sources: list[dict[str, Any]], steps: list[dict[str, Any]]) -> dict[str, Any]:
+def _answer_fields(
+    message: Message, sources: list[dict[str, Any]], steps: list[dict[str, Any]]
+) -> dict[str, Any]:
     clarification = message.clarification
     return {
         "session_id": str(message.session_id),
@@ -140,7 +155,9 @@ def _answer_fields(message: Message, sources: list[dict[str, Any]], steps: list[
         "support": message.support or None,
         "curated": message.curated,
         # Without the documents that the options stand for.
-        "clarification": {name: clarification[name] for name in ("question", "options")} if clarification else None,
+        "clarification": {name: clarification[name] for name in ("question", "options")}
+        if clarification
+        else None,
         "sources": sources,
         "decision_path": steps,
         "usage": message.usage,
@@ -168,13 +185,17 @@ def answer_columns(
         "decision": answer.decision,
         "reason": clean_text(reason)[:500],
         "model": answer.model[:200],
-        "clarification": clean_json(answer.clarification.as_stored()) if answer.clarification else None,
+        "clarification": clean_json(answer.clarification.as_stored())
+        if answer.clarification
+        else None,
         "grounding": [clean_json(sentence.as_dict()) for sentence in answer.grounding] or None,
         "support": answer.support or "",
         "curated": answer.curated.as_dict() if answer.curated else None,
         "usage": clean_json(usage),
         "degraded": clean_json(degraded),
-        "wordings": wordings_of(reason, shown, degraded, [sentence.reason for sentence in answer.grounding]),
+        "wordings": wordings_of(
+            reason, shown, degraded, [sentence.reason for sentence in answer.grounding]
+        ),
     }
 
 
@@ -183,7 +204,9 @@ def answer_as_stored(
 ) -> tuple[dict[str, Any], Wordings]:
     """The same object for an answer that is stored nowhere: it has no session and no id. In English, with what its
     sentences were made of, to be shown by `localized_message`."""
-    columns = answer_columns(answer, steps=trace.steps, usage=trace.usage().as_dict(), degraded=trace.degraded)
+    columns = answer_columns(
+        answer, steps=trace.steps, usage=trace.usage().as_dict(), degraded=trace.degraded
+    )
     message = Message(
         role=Message.Role.ASSISTANT,
         status=answer_status(answer),
@@ -192,7 +215,8 @@ def answer_as_stored(
         **columns,
     )
     sources = [
-        source_data(source) | {"spans": source_spans(source, answer=message.text, grounding=message.grounding or [])}
+        source_data(source)
+        | {"spans": source_spans(source, answer=message.text, grounding=message.grounding or [])}
         for source in answer.sources
     ]
     steps = [clean_json(step.as_dict()) for step in trace.steps]
@@ -272,22 +296,32 @@ def source_value(row: Source) -> values.Source:
         url=row.url,
         published=row.published,
     )
-    return values.Source(marker=row.marker, chunk=chunk, scores=values.Scores(**scores), cited=row.cited)
+    return values.Source(
+        marker=row.marker, chunk=chunk, scores=values.Scores(**scores), cited=row.cited
+    )
 
 
 def _columns(row: Source | DecisionStep, names: Sequence[str]) -> dict[str, Any]:
     values = {name: getattr(row, name) for name in names}
-    return {name: str(value) if isinstance(value, UUID) else value for name, value in values.items()}
+    return {
+        name: str(value) if isinstance(value, UUID) else value for name, value in values.items()
+    }
 
 
 # ------------------------------------------------------------------------------------------------ cited places
-def source_spans(source: values.Source, *, answer: str, grounding: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def source_spans(
+    source: values.Source, *, answer: str, grounding: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     """`spans` of a cited source as it is stored: {page, boxes, start, end} each. Asks the database."""
     places = _cited_places(source, answer, grounding) if source.cited else []
-    return [span for start, end in places for span in page_spans(source.chunk, start, end)][:MOST_SPANS]
+    return [span for start, end in places for span in page_spans(source.chunk, start, end)][
+        :MOST_SPANS
+    ]
 
 
-def _cited_places(source: values.Source, answer: str, grounding: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
+def _cited_places(
+    source: values.Source, answer: str, grounding: Sequence[Mapping[str, Any]]
+) -> list[tuple[int, int]]:
     """(start, end) in the source's text, in order: what of it bears out the sentences that cite it.
 
     grounding: as a message keeps it. Answers that quote, or were stopped, have none: they are looked up here.

@@ -29,7 +29,10 @@ def found_lines(answer: Data) -> list[str]:
     """Of an answer's `message_data`, in the active language."""
     if answer.get("curated"):
         return [_("A checked answer")]
-    lines = (" · ".join(filter(None, parts)) for parts in (_searched(answer), _did(answer), [_fell_back(answer)]))
+    lines = (
+        " · ".join(filter(None, parts))
+        for parts in (_searched(answer), _did(answer), [_fell_back(answer)])
+    )
     return [capfirst(line) for line in lines if line]
 
 
@@ -51,14 +54,18 @@ def _searched(answer: Data) -> Iterable[str]:
 
 def _read_whole(path: Iterable[Data]) -> RetrieveDetails | None:
     """The documents that were read as a whole, where that was asked for."""
-    readings = [reading for reading in details_in(path, RetrieveDetails) if reading.total is not None]
+    readings = [
+        reading for reading in details_in(path, RetrieveDetails) if reading.total is not None
+    ]
     return readings[-1] if readings else None
 
 
 def _documents(count: int) -> str:
     if not count:
         return _("searched the documents")
-    return ngettext("searched {count} document", "searched {count} documents", count).format(count=f"{count:,}")
+    return ngettext("searched {count} document", "searched {count} documents", count).format(
+        count=f"{count:,}"
+    )
 
 
 def _fitting(answer: Data) -> str:
@@ -70,10 +77,16 @@ def _fitting(answer: Data) -> str:
     if not fitting and graded:
         fitting = graded[-1].pass_count or 0
     if fitting:
-        return ngettext("{count} passage fits", "{count} passages fit", fitting).format(count=fitting)
+        return ngettext("{count} passage fits", "{count} passages fit", fitting).format(
+            count=fitting
+        )
     given = [one.given for one in details_in(path, OrderDetails) if one.given is not None]
     read = (given[-1] if given else 0) or len(answer["sources"])
-    return ngettext("{count} passage read", "{count} passages read", read).format(count=read) if read else ""
+    return (
+        ngettext("{count} passage read", "{count} passages read", read).format(count=read)
+        if read
+        else ""
+    )
 
 
 def _outcome(answer: Data) -> str:
@@ -83,10 +96,14 @@ def _outcome(answer: Data) -> str:
         case (("complete" | "cut" | "stopped"), _) if cited and quoted:
             return ngettext("quoted from {count}", "quoted from {count}", cited).format(count=cited)
         case (("complete" | "cut" | "stopped"), "ANSWER") if cited:
-            return ngettext("answered from {count}", "answered from {count}", cited).format(count=cited)
+            return ngettext("answered from {count}", "answered from {count}", cited).format(
+                count=cited
+            )
         case "complete", "CLARIFY":
             return _("several answers fit, so it asks which is meant")
-        case "complete", "NO_ANSWER" if answer["model"] and not _read_whole(answer["decision_path"]):
+        case "complete", "NO_ANSWER" if answer["model"] and not _read_whole(
+            answer["decision_path"]
+        ):
             return _("none of them answers the question")
     return ""
 
@@ -101,11 +118,15 @@ def _did(answer: Data) -> Iterable[str]:
     graded = details_in(path, GradeDetails)
     if graded and graded[-1].total_count is not None:
         count = graded[-1].total_count
-        yield ngettext("graded {count} document", "graded {count} documents", count).format(count=count)
+        yield ngettext("graded {count} document", "graded {count} documents", count).format(
+            count=count
+        )
     if details_in(path, ReflectDetails):
         yield _("reviewed its own draft")
     if moved := max((boosted.rated or 0 for boosted in details_in(path, BoostDetails)), default=0):
-        yield ngettext("ratings moved {count} passage", "ratings moved {count} passages", moved).format(count=moved)
+        yield ngettext(
+            "ratings moved {count} passage", "ratings moved {count} passages", moved
+        ).format(count=moved)
 
 
 def _fell_back(answer: Data) -> str:

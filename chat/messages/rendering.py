@@ -70,7 +70,11 @@ def render_answer(text: str, *, markers: Collection[int], weak: Sequence[str] = 
     """
     html = _markdown.render(text, {"markers": frozenset(markers), "weak": _needles(weak)})
     return nh3.clean(
-        html, tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"}, link_rel="noopener noreferrer"
+        html,
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer",
     )
 
 
@@ -83,7 +87,9 @@ def _link_markers(state: StateCore) -> None:
     markers = state.env.get("markers", frozenset())
     for block in state.tokens:
         if block.type == "inline" and block.children:
-            block.children = [piece for token in _texts_joined(block.children) for piece in _split(token, markers)]
+            block.children = [
+                piece for token in _texts_joined(block.children) for piece in _split(token, markers)
+            ]
 
 
 def _texts_joined(tokens: Iterable[Token]) -> Iterator[Token]:
@@ -108,7 +114,9 @@ def _split(token: Token, markers: Collection[int]) -> list[Token]:
     position = 0
     for match in CITATION.finditer(token.content):
         if (number := int(match[1])) in markers:
-            link = f'<a class="citation" href="#source-{number}" data-marker="{number}">[{number}]</a>'
+            link = (
+                f'<a class="citation" href="#source-{number}" data-marker="{number}">[{number}]</a>'
+            )
             pieces += [_text(_glued(token.content[position : match.start()])), _html(link)]
             position = match.end()
     return [*pieces, _text(token.content[position:])]
@@ -133,7 +141,9 @@ def _mark_weak(state: StateCore) -> None:
         if needles and block.type == "inline" and block.children:
             marked = _places(block.children, needles)
             block.children = [
-                piece for at, token in enumerate(block.children) for piece in _wrap(token, marked.get(at))
+                piece
+                for at, token in enumerate(block.children)
+                for piece in _wrap(token, marked.get(at))
             ]
 
 
@@ -208,7 +218,10 @@ def _formulas(parser: MarkdownIt) -> None:
     parser.inline.ruler.before("escape", "formula", _formula_inline)
     # Where the lines of a table end, and a paragraph that a formula follows at once
     parser.block.ruler.before(
-        "fence", "formula_block", _formula_lines, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+        "fence",
+        "formula_block",
+        _formula_lines,
+        {"alt": ["paragraph", "reference", "blockquote", "list"]},
     )
 
 
@@ -235,7 +248,9 @@ def _formula_inline(state: StateInline, silent: bool) -> bool:
 
 
 def _formula_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    if state.is_code_block(start) or not state.src.startswith(("$$", "\\["), state.bMarks[start] + state.tShift[start]):
+    if state.is_code_block(start) or not state.src.startswith(
+        ("$$", "\\["), state.bMarks[start] + state.tShift[start]
+    ):
         return False
     last = start + 1
     while last < min(end, start + FORMULA_LINES) and state.sCount[last] >= state.blkIndent:
@@ -281,17 +296,24 @@ def _outline(state: StateCore) -> None:
             token.tag = f"h{min(len(outline) + 1, 6)}"
 
 
-def _formula(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping) -> str:
+def _formula(
+    self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping
+) -> str:
     return f'<code class="formula">{escapeHtml(tokens[index].content)}</code>'
 
 
-def _formula_block(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping) -> str:
+def _formula_block(
+    self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping
+) -> str:
     return f'<div class="formula-block">{_formula(self, tokens, index, options, env)}</div>\n'
 
 
 def _parser() -> MarkdownIt:
     parser = (
-        MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).use(_formulas).use(cjk_emphasis)
+        MarkdownIt("commonmark", {"html": False})
+        .enable(["table", "strikethrough"])
+        .use(_formulas)
+        .use(cjk_emphasis)
     )
     parser.add_render_rule("formula", _formula)
     parser.add_render_rule("formula_block", _formula_block)

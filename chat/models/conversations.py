@@ -18,16 +18,25 @@ class Session(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_sessions", verbose_name=_("user")
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="chat_sessions",
+        verbose_name=_("user"),
     )
     title = models.CharField(max_length=200, blank=True, verbose_name=_("title"))
     workflow = models.CharField(max_length=40, blank=True, verbose_name=_("workflow"))
-    collections = models.JSONField(default=list, blank=True, verbose_name=_("collections"))  # asked in last
+    collections = models.JSONField(
+        default=list, blank=True, verbose_name=_("collections")
+    )  # asked in last
     pinned_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
     folder = models.CharField(max_length=100, blank=True)  # empty: in none
-    kept = models.BooleanField(default=True)  # else in no list, and deleted minutes after its last answer
-    key = models.ForeignKey("ragsite.ApiToken", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    kept = models.BooleanField(
+        default=True
+    )  # else in no list, and deleted minutes after its last answer
+    key = models.ForeignKey(
+        "ragsite.ApiToken", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 
@@ -76,9 +85,13 @@ class Message(Leased):
         NONE = "none", _("Not confirmed")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages", verbose_name=_("session"))
+    session = models.ForeignKey(
+        Session, on_delete=models.CASCADE, related_name="messages", verbose_name=_("session")
+    )
     role = models.CharField(max_length=10, choices=Role, verbose_name=_("role"))
-    reply_to = models.ForeignKey("self", null=True, blank=True, on_delete=models.CASCADE, related_name="replies")
+    reply_to = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.CASCADE, related_name="replies"
+    )
     follows = models.ForeignKey(
         "self",
         null=True,
@@ -87,24 +100,38 @@ class Message(Leased):
         related_name="followed_by",
     )
     text = models.TextField(blank=True, verbose_name=_("text"))
-    status = models.CharField(max_length=12, choices=Status, default=Status.COMPLETE, verbose_name=_("status"))
-    decision = models.CharField(max_length=10, choices=Decision, blank=True, verbose_name=_("decision"))
+    status = models.CharField(
+        max_length=12, choices=Status, default=Status.COMPLETE, verbose_name=_("status")
+    )
+    decision = models.CharField(
+        max_length=10, choices=Decision, blank=True, verbose_name=_("decision")
+    )
     reason = models.CharField(max_length=500, blank=True)
     workflow = models.CharField(max_length=40, blank=True, verbose_name=_("workflow"))
     model = models.CharField(max_length=200, blank=True, verbose_name=_("model"))
     clarification = models.JSONField(null=True, blank=True)
-    searched_for = models.TextField(blank=True, editable=False)  # its question, as the first search had it
+    searched_for = models.TextField(
+        blank=True, editable=False
+    )  # its question, as the first search had it
     request = models.JSONField(default=dict, blank=True)  # how it was asked: `RequestSerializer`
     usage = models.JSONField(default=dict, blank=True)
     degraded = models.JSONField(default=list, blank=True)
     grounding = models.JSONField(null=True, blank=True)
-    support = models.CharField(max_length=6, choices=Support, blank=True, verbose_name=_("second look"))
+    support = models.CharField(
+        max_length=6, choices=Support, blank=True, verbose_name=_("second look")
+    )
     curated = models.JSONField(null=True, blank=True)  # {id, by, on} of a checked answer
     error = models.JSONField(null=True, blank=True)
-    wordings = models.JSONField(default=dict, blank=True, editable=False)  # what the site's own sentences were made of
+    wordings = models.JSONField(
+        default=dict, blank=True, editable=False
+    )  # what the site's own sentences were made of
     superseded = models.BooleanField(default=False, verbose_name=_("superseded"))
-    being_read = models.PositiveIntegerField(default=0)  # documents that its search did not look into yet
-    taken_over = models.PositiveSmallIntegerField(default=0, editable=False)  # times that its process had died
+    being_read = models.PositiveIntegerField(
+        default=0
+    )  # documents that its search did not look into yet
+    taken_over = models.PositiveSmallIntegerField(
+        default=0, editable=False
+    )  # times that its process had died
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
 
@@ -114,7 +141,9 @@ class Message(Leased):
         ordering = ["created_at", "id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["session"], condition=Q(status="streaming"), name="one_answer_at_once_per_session"
+                fields=["session"],
+                condition=Q(status="streaming"),
+                name="one_answer_at_once_per_session",
             ),
         ]
         indexes = [
@@ -139,7 +168,9 @@ class Source(models.Model):
         WEB = "web", _("Web")
 
     # Stored while the message's row is locked, a dozen at once: the database need not look it up for each of them.
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="sources", db_constraint=False)
+    message = models.ForeignKey(
+        Message, on_delete=models.CASCADE, related_name="sources", db_constraint=False
+    )
     marker = models.PositiveSmallIntegerField()
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.DOCUMENT)
     document_id = models.UUIDField(null=True, blank=True, db_index=True)
@@ -149,7 +180,9 @@ class Source(models.Model):
     heading = models.CharField(max_length=500, blank=True)
     file_name = models.CharField(max_length=300, blank=True)
     url = models.CharField(max_length=2000, blank=True)
-    published = models.CharField(max_length=10, blank=True)  # of a web page: YYYY-MM-DD, where known
+    published = models.CharField(
+        max_length=10, blank=True
+    )  # of a web page: YYYY-MM-DD, where known
     text = models.TextField()
     scores = models.JSONField(default=dict)
     cited = models.BooleanField(default=False)
@@ -162,7 +195,8 @@ class Source(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["message", "marker"], name="source_marker_per_message"),
             models.CheckConstraint(
-                condition=Q(kind="document", document_id__isnull=False) | Q(kind="web", document_id__isnull=True),
+                condition=Q(kind="document", document_id__isnull=False)
+                | Q(kind="web", document_id__isnull=True),
                 name="source_has_document_unless_web",
             ),
         ]
@@ -175,7 +209,9 @@ class DecisionStep(models.Model):
     """One entry of an answer's decision path."""
 
     # As a source's.
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="decision_steps", db_constraint=False)
+    message = models.ForeignKey(
+        Message, on_delete=models.CASCADE, related_name="decision_steps", db_constraint=False
+    )
     seq = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=30)
     status = models.CharField(max_length=10)
@@ -188,7 +224,9 @@ class DecisionStep(models.Model):
         verbose_name = _("decision step")
         verbose_name_plural = _("decision steps")
         ordering = ["message", "seq"]
-        constraints = [models.UniqueConstraint(fields=["message", "seq"], name="step_seq_per_message")]
+        constraints = [
+            models.UniqueConstraint(fields=["message", "seq"], name="step_seq_per_message")
+        ]
 
     def __str__(self) -> str:
         return f"{self.seq}. {self.name} ({self.status})"
@@ -215,7 +253,11 @@ class Share(models.Model):
         verbose_name = _("shared conversation")
         verbose_name_plural = _("shared conversations")
         ordering = ["-created_at"]
-        constraints = [models.UniqueConstraint(fields=["session", "scope"], name="one_share_per_session_and_scope")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["session", "scope"], name="one_share_per_session_and_scope"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.session} ({self.scope})"

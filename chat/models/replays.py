@@ -31,7 +31,9 @@ class Replay(Leased):
     summary: Any = models.JSONField(default=dict, blank=True, editable=False)
     error: Any = models.JSONField(null=True, blank=True, editable=False)
     wordings: Any = models.JSONField(default=dict, blank=True, editable=False)
-    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
@@ -41,7 +43,9 @@ class Replay(Leased):
         indexes = [
             models.Index(fields=["-created_at", "id"], name="replay_newest"),
             models.Index(
-                fields=["created_at", "id"], condition=models.Q(status__in=["queued", "running"]), name="replay_open"
+                fields=["created_at", "id"],
+                condition=models.Q(status__in=["queued", "running"]),
+                name="replay_open",
             ),
         ]
 

@@ -31,17 +31,27 @@ class AnswerReview(models.Model):
 
     message = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="review")
     # Copies of the message's: the database holds that there, and need not look them up here, too.
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="reviews", db_constraint=False)
+    session = models.ForeignKey(
+        Session, on_delete=models.CASCADE, related_name="reviews", db_constraint=False
+    )
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
     created_at = models.DateTimeField()
     workflow = models.CharField(max_length=40, blank=True)
     model = models.CharField(max_length=200, blank=True)
     decision = models.CharField(max_length=10, blank=True)
     status = models.CharField(max_length=12)
-    answer_score = models.PositiveSmallIntegerField(null=True, blank=True)  # of the answer's own rating, 1 to 5
-    worst_score = models.PositiveSmallIntegerField(null=True, blank=True)  # of this one and those of its sources
+    answer_score = models.PositiveSmallIntegerField(
+        null=True, blank=True
+    )  # of the answer's own rating, 1 to 5
+    worst_score = models.PositiveSmallIntegerField(
+        null=True, blank=True
+    )  # of this one and those of its sources
     first_token_ms = models.PositiveIntegerField(null=True, blank=True)
     total_ms = models.PositiveIntegerField(null=True, blank=True)
     llm_calls = models.PositiveIntegerField(null=True, blank=True)
@@ -57,15 +67,27 @@ class AnswerReview(models.Model):
     slow = models.BooleanField(default=False)
     cut = models.BooleanField(default=False)
     flagged = models.BooleanField(default=False)
-    severity = models.PositiveSmallIntegerField(default=0)  # the sum of its reasons: the worst have the most
+    severity = models.PositiveSmallIntegerField(
+        default=0
+    )  # the sum of its reasons: the worst have the most
 
     state = models.CharField(max_length=10, choices=State, default=State.TODO)
     state_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_index=False,
     )
     state_at = models.DateTimeField(null=True, blank=True)
     assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_index=False,
     )
     note = models.TextField(blank=True, max_length=4000)
 
@@ -80,7 +102,9 @@ class AnswerReview(models.Model):
             ("export_answers", _("Can export answers from the review desk")),
             (
                 "curate_answers",
-                _("Can create test questions and checked answers and change source ranks at the review desk"),
+                _(
+                    "Can create test questions and checked answers and change source ranks at the review desk"
+                ),
             ),
             ("administer_desk", _("Can see the log of the review desk")),
         ]
@@ -93,10 +117,20 @@ class AnswerReview(models.Model):
             models.Index(fields=["decision", *NEWEST], name="review_decision"),
             models.Index(fields=["user", *NEWEST], name="review_user"),
             models.Index(
-                fields=["worst_score", *NEWEST], condition=Q(worst_score__isnull=False), name="review_worst_score"
+                fields=["worst_score", *NEWEST],
+                condition=Q(worst_score__isnull=False),
+                name="review_worst_score",
             ),
-            models.Index(fields=["assignee", *NEWEST], condition=Q(assignee__isnull=False), name="review_assignee"),
-            models.Index(fields=["state_by", *NEWEST], condition=Q(state_by__isnull=False), name="review_state_by"),
+            models.Index(
+                fields=["assignee", *NEWEST],
+                condition=Q(assignee__isnull=False),
+                name="review_assignee",
+            ),
+            models.Index(
+                fields=["state_by", *NEWEST],
+                condition=Q(state_by__isnull=False),
+                name="review_state_by",
+            ),
             _queue("badly_rated"),
             _queue("no_answer"),
             _queue("unconfirmed"),
@@ -115,14 +149,22 @@ class ReviewedCollection(models.Model):
     """A collection that an answer was asked of, or whose documents are among its sources."""
 
     # Stored while the row of the answer is locked.
-    answer = models.ForeignKey(AnswerReview, on_delete=models.CASCADE, related_name="collections", db_constraint=False)
-    collection = models.ForeignKey("retrieval.Collection", on_delete=models.CASCADE, related_name="+", db_index=False)
+    answer = models.ForeignKey(
+        AnswerReview, on_delete=models.CASCADE, related_name="collections", db_constraint=False
+    )
+    collection = models.ForeignKey(
+        "retrieval.Collection", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
 
     class Meta:
         verbose_name = _("collection of an answer")
         verbose_name_plural = _("collections of answers")
         default_permissions = ()
-        constraints = [models.UniqueConstraint(fields=["collection", "answer"], name="reviewed_collection_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["collection", "answer"], name="reviewed_collection_once"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.collection_id}"
@@ -156,14 +198,23 @@ class DeskEvent(models.Model):
         NOTE = "note", _("Note")
         LABELS = "labels", _("Labels")
 
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
     by_name = models.CharField(max_length=150)  # kept when the account is deleted
     at = models.DateTimeField(auto_now_add=True)
     kind = models.CharField(max_length=10, choices=Kind)
     answer = models.ForeignKey(
-        AnswerReview, null=True, blank=True, on_delete=models.CASCADE, related_name="events", db_index=False
+        AnswerReview,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="events",
+        db_index=False,
     )
-    detail = models.JSONField(default=dict, blank=True)  # {from, to} of a change; the filters of an export
+    detail = models.JSONField(
+        default=dict, blank=True
+    )  # {from, to} of a change; the filters of an export
 
     class Meta:
         verbose_name = _("event at the desk")

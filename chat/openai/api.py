@@ -19,7 +19,13 @@ from chat import selectors
 from chat.api.streaming import EVENT_STREAM, ChatView, message_of_end, streamed
 from chat.models import Message
 from chat.openai.completions import Chunks, Numbering, completion, content_of
-from chat.openai.serializers import MODEL, ChatCompletionSerializer, ModelNotFoundError, model_names, model_request
+from chat.openai.serializers import (
+    MODEL,
+    ChatCompletionSerializer,
+    ModelNotFoundError,
+    model_names,
+    model_request,
+)
 from chat.runs.event_log import Event
 from chat.services.stop import ask_or_stop, follow_or_stop
 from ragsite.accounts.auth import key_of
@@ -48,7 +54,10 @@ class ModelApi(ChatView):
     @extend_schema(operation_id="openai_model", responses=OpenApiTypes.OBJECT, tags=["openai"])
     def get(self, request: Request, name: str) -> Response:
         names = model_request(name).get("collections", ())
-        if any(collection is None for collection in collections_find(user=asking_user(request), names=names).values()):
+        if any(
+            collection is None
+            for collection in collections_find(user=asking_user(request), names=names).values()
+        ):
             raise ModelNotFoundError
         return Response(_model(name))
 
@@ -61,7 +70,10 @@ class ChatCompletionsApi(ChatView):
     @extend_schema(
         operation_id="openai_chat_completions",
         request=ChatCompletionSerializer,
-        responses={(200, "application/json"): OpenApiTypes.OBJECT, (200, EVENT_STREAM): OpenApiTypes.STR},
+        responses={
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            (200, EVENT_STREAM): OpenApiTypes.STR,
+        },
         tags=["openai"],
     )
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
@@ -70,7 +82,11 @@ class ChatCompletionsApi(ChatView):
         body = serializer.validated_data
         arguments = serializer.arguments()
         user = asking_user(request)
-        session_id = await database_call(_continued, user, arguments["request"]["history"]) if key_of(user) else None
+        session_id = (
+            await database_call(_continued, user, arguments["request"]["history"])
+            if key_of(user)
+            else None
+        )
         run = await ask_or_stop(user=user, session_id=session_id, **arguments)
         events = follow_or_stop(run.message.pk, credential_of_request(request))
         about = {
@@ -113,11 +129,15 @@ async def _lines(
                 case {"type": "done", "message": message}:
                     if text := numbering.finish():
                         yield _line(chunks.delta(content=text))
-                    for chunk in chunks.last(message, site=site, ignored=ignored, with_usage=with_usage):
+                    for chunk in chunks.last(
+                        message, site=site, ignored=ignored, with_usage=with_usage
+                    ):
                         yield _line(chunk)
                     yield "data: [DONE]\n\n"
                 case {"type": "error", "code": code, "content": content}:
-                    yield _line(openai_error({"code": code, "message": content, "fields": {}}, status=500))
+                    yield _line(
+                        openai_error({"code": code, "message": content, "fields": {}}, status=500)
+                    )
     except SignedOutError as error:
         yield _line(error_data(error, path=OPENAI))
 
@@ -130,12 +150,20 @@ def _continued(user: Any, history: list[dict[str, str]]) -> UUID | None:
     """The conversation of this key that ends as `history` does; None: another one begins."""
     if [message["role"] for message in history[-2:]] != ["user", "assistant"]:
         return None
-    own = selectors.own_messages(user).filter(session__key=key_of(user), role=Message.Role.ASSISTANT, superseded=False)
-    recent = own.filter(created_at__gt=timezone.now() - CONTINUED, reply_to__text=history[-2]["text"])
-    last = recent.exclude(status=Message.Status.STREAMING).exclude(reply_to__followed_by__isnull=False)
+    own = selectors.own_messages(user).filter(
+        session__key=key_of(user), role=Message.Role.ASSISTANT, superseded=False
+    )
+    recent = own.filter(
+        created_at__gt=timezone.now() - CONTINUED, reply_to__text=history[-2]["text"]
+    )
+    last = recent.exclude(status=Message.Status.STREAMING).exclude(
+        reply_to__followed_by__isnull=False
+    )
     for answer in last.order_by("-created_at").prefetch_related("sources")[:LOOKED_AT]:
         sources = [{"marker": source.marker} for source in answer.sources.all()]
-        content, _ = content_of({"answer": answer.text, "clarification": answer.clarification, "sources": sources})
+        content, _ = content_of(
+            {"answer": answer.text, "clarification": answer.clarification, "sources": sources}
+        )
         if content.strip() == history[-1]["text"].strip():
             return answer.session_id
     return None

@@ -71,7 +71,9 @@ def content_of(message: Mapping[str, Any]) -> tuple[str, dict[int, int]]:
     return text + options_of(message), numbering.numbers
 
 
-def completion(message: Mapping[str, Any], *, model: str, site: str, ignored: Sequence[str]) -> dict[str, Any]:
+def completion(
+    message: Mapping[str, Any], *, model: str, site: str, ignored: Sequence[str]
+) -> dict[str, Any]:
     """A whole answer. site: the address that those of documents begin with. ignored: parameters of the request that
     changed nothing."""
     content, _ = content_of(message)
@@ -87,7 +89,12 @@ def completion(message: Mapping[str, Any], *, model: str, site: str, ignored: Se
         "finish_reason": finish_reason(message),
     }
     about = _about(message["message_id"], "chat.completion", model)
-    return {**about, "choices": [choice], "usage": usage(message), "ragsite": ragsite(message, ignored)}
+    return {
+        **about,
+        "choices": [choice],
+        "usage": usage(message),
+        "ragsite": ragsite(message, ignored),
+    }
 
 
 class Chunks:
@@ -107,7 +114,12 @@ class Chunks:
             yield self.delta(content=options)
         if cited := citations(message, site=site):
             yield self.delta(annotations=cited)
-        choice = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": finish_reason(message)}
+        choice = {
+            "index": 0,
+            "delta": {},
+            "logprobs": None,
+            "finish_reason": finish_reason(message),
+        }
         yield self._chunk([choice]) | {"ragsite": ragsite(message, ignored)}
         if with_usage:
             yield self._chunk([]) | {"usage": usage(message)}
@@ -117,7 +129,12 @@ class Chunks:
 
 
 def _about(message_id: str, kind: str, model: str) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{message_id}", "object": kind, "created": int(time.time()), "model": model}
+    return {
+        "id": f"chatcmpl-{message_id}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": model,
+    }
 
 
 def finish_reason(message: Mapping[str, Any]) -> str:
@@ -125,7 +142,9 @@ def finish_reason(message: Mapping[str, Any]) -> str:
 
 
 def usage(message: Mapping[str, Any]) -> dict[str, int]:
-    prompt, written = (message["usage"].get(name) or 0 for name in ("prompt_tokens", "completion_tokens"))
+    prompt, written = (
+        message["usage"].get(name) or 0 for name in ("prompt_tokens", "completion_tokens")
+    )
     return {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
 
 
@@ -138,7 +157,10 @@ def citations(message: Mapping[str, Any], *, site: str) -> list[dict[str, Any]]:
     for marker, number in numbers.items():
         start = content.index(mark := f"[{number}]")
         place = {"start_index": start, "end_index": start + len(mark)}
-        source = {"title": sources[marker]["title"], "url": evidence_address(sources[marker], site=site)}
+        source = {
+            "title": sources[marker]["title"],
+            "url": evidence_address(sources[marker], site=site),
+        }
         cited.append({"type": "url_citation", "url_citation": place | source})
     return cited
 
@@ -148,4 +170,7 @@ def ragsite(message: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, Any
     in the text, too."""
     _, numbers = content_of(message)
     sources = [{**source, "number": numbers.get(source["marker"])} for source in message["sources"]]
-    return {name: message[name] for name in RAGSITE} | {"sources": sources, "ignored": list(ignored)}
+    return {name: message[name] for name in RAGSITE} | {
+        "sources": sources,
+        "ignored": list(ignored),
+    }

@@ -10,7 +10,13 @@ from rest_framework import serializers
 
 from chat.api.serializers import RequestSerializer
 from chat.labels import EFFORTS
-from ragsite.core.api.fields import FlagField, ListField, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.fields import (
+    FlagField,
+    ListField,
+    StrictSerializer,
+    TextField,
+    WholeNumberField,
+)
 from ragsite.core.errors import InvalidInputError, NotFoundError, TooLargeError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_text
@@ -85,7 +91,9 @@ class ChatCompletionSerializer(RequestSerializer):
     """
 
     workflow = None  # type: ignore[assignment]  # the model says it
-    model = TextField(max_length=500, help_text="`ragsite`, `ragsite/quick`, `ragsite:<collection>` …")
+    model = TextField(
+        max_length=500, help_text="`ragsite`, `ragsite/quick`, `ragsite:<collection>` …"
+    )
     messages = ListField(
         child=serializers.DictField(),
         allow_empty=False,
@@ -106,15 +114,24 @@ class ChatCompletionSerializer(RequestSerializer):
     def validate_messages(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         """`{"role", "text"}` of what was asked and answered, oldest first. Instructions of the client are left out: the
         site has its own."""
-        texts = [{"role": _role(message), "text": _text(message.get("content"))} for message in messages]
+        texts = [
+            {"role": _role(message), "text": _text(message.get("content"))} for message in messages
+        ]
         if sum(len(message["text"]) for message in texts) > MESSAGES_CHARS:
             raise TooLargeError(
-                worded("These messages are too long; send at most {most:,} characters.", most=MESSAGES_CHARS)
+                worded(
+                    "These messages are too long; send at most {most:,} characters.",
+                    most=MESSAGES_CHARS,
+                )
             )
         if texts[-1]["role"] != "user":
             raise _refused("messages", worded("The last message must be the user's question."))
         QuestionField().run_validation(texts[-1]["text"])
-        return [message for message in texts if message["role"] in ("user", "assistant") and message["text"]]
+        return [
+            message
+            for message in texts
+            if message["role"] in ("user", "assistant") and message["text"]
+        ]
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of `ask`."""
@@ -138,14 +155,19 @@ def _require_text(body: Mapping[str, Any]) -> None:
         )
         raise _refused("tool_choice", sentence)
     if body.get("response_format") not in (None, {"type": "text"}):
-        raise _refused("response_format", worded("Answers are Markdown, not JSON: leave “response_format” out."))
+        raise _refused(
+            "response_format",
+            worded("Answers are Markdown, not JSON: leave “response_format” out."),
+        )
 
 
 def _role(message: Mapping[str, Any]) -> str:
     """Raises InvalidInputError."""
     role = message.get("role")
     if not isinstance(role, str):
-        raise _refused("messages", worded("Each message has a role: “user”, “assistant” or “system”."))
+        raise _refused(
+            "messages", worded("Each message has a role: “user”, “assistant” or “system”.")
+        )
     return role
 
 
@@ -157,7 +179,9 @@ def _text(content: Any) -> str:
         case str():
             return clean_text(content)
         case list():
-            return "\n".join(_text(part) if isinstance(part, str) else _text_of_part(part) for part in content)
+            return "\n".join(
+                _text(part) if isinstance(part, str) else _text_of_part(part) for part in content
+            )
     raise _refused("messages", worded("The content of a message is a text, or a list of texts."))
 
 

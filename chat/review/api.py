@@ -21,7 +21,14 @@ from chat.api.serializers import AnswerSerializer
 from chat.models import AnswerReview, DeskEvent
 from chat.review.data import answer_detail, offered_collections, review_data
 from chat.review.export import export_lines
-from chat.review.marks import MAX_LABEL_CHARS, MAX_LABELS, MAX_NOTE_CHARS, answer_mark, export_log, readings_log
+from chat.review.marks import (
+    MAX_LABEL_CHARS,
+    MAX_LABELS,
+    MAX_NOTE_CHARS,
+    answer_mark,
+    export_log,
+    readings_log,
+)
 from chat.review.queue import (
     FILTER_NAMES,
     ExportQuery,
@@ -34,7 +41,13 @@ from chat.review.queue import (
 from chat.review.records import REASONS
 from chat.review.roles import DeskAccess, Right, desk_access
 from chat.review.stats import COUNTS, NOTES, RATES, Days, compare_workflows, stats_by, totals
-from ragsite.core.api.fields import ListField, StrictQuerySerializer, StrictSerializer, TextField, checked
+from ragsite.core.api.fields import (
+    ListField,
+    StrictQuerySerializer,
+    StrictSerializer,
+    TextField,
+    checked,
+)
 from ragsite.core.api.pagination import page_of
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
@@ -71,10 +84,15 @@ class ChangesSerializer(StrictSerializer):
     """What is left out stays as it is."""
 
     state = serializers.ChoiceField(AnswerReview.State.choices, required=False)
-    assignee = TextField(required=False, allow_null=True, max_length=150, help_text="A user name; null: nobody.")
+    assignee = TextField(
+        required=False, allow_null=True, max_length=150, help_text="A user name; null: nobody."
+    )
     note = TextField(required=False, allow_blank=True, max_length=MAX_NOTE_CHARS)
     labels = ListField(
-        child=TextField(max_length=MAX_LABEL_CHARS), required=False, max_length=MAX_LABELS, help_text="In place of all."
+        child=TextField(max_length=MAX_LABEL_CHARS),
+        required=False,
+        max_length=MAX_LABELS,
+        help_text="In place of all.",
     )
 
 
@@ -117,8 +135,12 @@ class ReviewSerializer(serializers.Serializer[Any]):
     status = serializers.CharField()
     workflow = serializers.CharField()
     model = serializers.CharField()
-    rating = serializers.IntegerField(allow_null=True, help_text="The worst of its ratings, 1 to 5.")
-    reasons = serializers.ListField(child=serializers.ChoiceField(REASONS), help_text="The worst first.")
+    rating = serializers.IntegerField(
+        allow_null=True, help_text="The worst of its ratings, 1 to 5."
+    )
+    reasons = serializers.ListField(
+        child=serializers.ChoiceField(REASONS), help_text="The worst first."
+    )
     severity = serializers.IntegerField()
     total_ms = serializers.IntegerField(allow_null=True)
     superseded = serializers.BooleanField()
@@ -169,10 +191,13 @@ class ReviewDetailSerializer(ReviewSerializer):
     earlier = AnswerSerializer(many=True)
     ratings = AnswerRatingSerializer(many=True)
     passages = serializers.DictField(
-        child=serializers.CharField(), help_text="What the chunk ids of the path are, as far as you may read them."
+        child=serializers.CharField(),
+        help_text="What the chunk ids of the path are, as far as you may read them.",
     )
     filled_prompts = FilledPromptSerializer(many=True)
-    path_deleted = serializers.BooleanField(help_text="It is older than the site keeps decision paths.")
+    path_deleted = serializers.BooleanField(
+        help_text="It is older than the site keeps decision paths."
+    )
     history = DeskEventSerializer(many=True)
     read_by = DeskEventSerializer(many=True)
 
@@ -269,7 +294,9 @@ class AnswersApi(DeskView):
                 "count": answers.count(),
                 "next": _link(request, "after", page.after),
                 "previous": _link(request, "before", page.before),
-                "results": [review_data(row, access=self.access, offered=offered) for row in page.rows],
+                "results": [
+                    review_data(row, access=self.access, offered=offered) for row in page.rows
+                ],
             }
         )
 
@@ -284,10 +311,18 @@ class AnswerApi(DeskView):
         readings_log(user=self.access.user, rows=AnswerReview.objects.filter(pk=row.pk))
         return Response(answer_detail(row, access=self.access))
 
-    @schema(operation_id="review_answer_mark", request=ChangesSerializer, responses={200: ReviewSerializer})
+    @schema(
+        operation_id="review_answer_mark",
+        request=ChangesSerializer,
+        responses={200: ReviewSerializer},
+    )
     def patch(self, request: Request, message_id: UUID) -> Response:
         """Change its state, whom it is assigned to, its note or its labels."""
-        answer_mark(access=self.access, message_id=message_id, changes=checked(ChangesSerializer, request.data))
+        answer_mark(
+            access=self.access,
+            message_id=message_id,
+            changes=checked(ChangesSerializer, request.data),
+        )
         return Response(review_data(answer_review_get(message_id=message_id), access=self.access))
 
 
@@ -299,7 +334,10 @@ class ExportApi(DeskView):
     @schema(
         operation_id="review_export",
         parameters=[ExportQuery],
-        responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/x-ndjson"): OpenApiTypes.STR},
+        responses={
+            (200, "text/csv"): OpenApiTypes.STR,
+            (200, "application/x-ndjson"): OpenApiTypes.STR,
+        },
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         """The answers that the filters let through, as a file. Without the right to names it is anonymised."""
@@ -307,13 +345,24 @@ class ExportApi(DeskView):
         with_names = query.get("names", self.access.sees_names)
         if with_names:
             self.access.require("names")
-        answers_queue(access=self.access, chosen=query)  # a refusal has to come before the first line
-        filters = {name: value for name, value in request.query_params.items() if name in FILTER_NAMES}
+        answers_queue(
+            access=self.access, chosen=query
+        )  # a refusal has to come before the first line
+        filters = {
+            name: value for name, value in request.query_params.items() if name in FILTER_NAMES
+        }
         export_log(access=self.access, filters=filters, with_names=with_names)
-        lines = export_lines(access=self.access, chosen=query, as_csv=query["format"] == "csv", with_names=with_names)
+        lines = export_lines(
+            access=self.access, chosen=query, as_csv=query["format"] == "csv", with_names=with_names
+        )
         name = f"answers-{timezone.localdate():%Y-%m-%d}.{query['format']}"
-        headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Accel-Buffering": "no"}
-        return StreamingHttpResponse(lines, content_type=MEDIA_TYPES[query["format"]], headers=headers)
+        headers = {
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "X-Accel-Buffering": "no",
+        }
+        return StreamingHttpResponse(
+            lines, content_type=MEDIA_TYPES[query["format"]], headers=headers
+        )
 
 
 class StatsApi(DeskView):
@@ -332,7 +381,9 @@ class StatsApi(DeskView):
 class CompareApi(DeskView):
     """`/api/review/compare`."""
 
-    @schema(operation_id="review_compare", parameters=[CompareQuery], responses={200: CompareSerializer})
+    @schema(
+        operation_id="review_compare", parameters=[CompareQuery], responses={200: CompareSerializer}
+    )
     def get(self, request: Request) -> Response:
         """Rates of the workflows, with intervals."""
         query = checked(CompareQuery, request.query_params)

@@ -37,7 +37,9 @@ TURNS_SHOWN = 20  # messages of the conversation before an answer
 PRIVATE_DETAILS = {"consolidate": ("fact",)}  # what is remembered is for the user alone
 
 
-def review_data(row: AnswerReview, *, access: DeskAccess, offered: set[UUID] | None = None) -> dict[str, Any]:
+def review_data(
+    row: AnswerReview, *, access: DeskAccess, offered: set[UUID] | None = None
+) -> dict[str, Any]:
     """A row of the queue, of `queue.with_details`. offered: ids of the collections that may be named, if known."""
     offered = offered_collections(access) if offered is None else offered
     question = row.message.reply_to
@@ -56,7 +58,11 @@ def review_data(row: AnswerReview, *, access: DeskAccess, offered: set[UUID] | N
         "severity": row.severity,
         "total_ms": row.total_ms,
         "superseded": row.message.superseded,
-        "collections": [str(link.collection_id) for link in row.collections.all() if link.collection_id in offered],
+        "collections": [
+            str(link.collection_id)
+            for link in row.collections.all()
+            if link.collection_id in offered
+        ],
         "user": row.user.get_username() if access.sees_names else None,
         "state": row.state,
         "state_by": row.state_by.get_username() if row.state_by else None,
@@ -79,7 +85,9 @@ def reasons_of(row: AnswerReview) -> list[str]:
 def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
     """The row with the whole answer, its conversation so far, ratings, prompts, and what was done at the desk."""
     messages = Message.objects.filter(pk=row.message_id).select_related("reply_to", "session")
-    answer = get_feedback().with_ratings(messages.prefetch_related("sources", "decision_steps")).get()
+    answer = (
+        get_feedback().with_ratings(messages.prefetch_related("sources", "decision_steps")).get()
+    )
     question = answer.reply_to
     data = message_for_desk(answer)
     events = row.events.order_by("-at", "-id")
@@ -95,8 +103,12 @@ def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
         "passages": passages_named(data["decision_path"], access=access),
         "filled_prompts": filled_prompts_of(answer, access),
         "path_deleted": path_is_deleted(answer, data["decision_path"]),
-        "history": [_event_data(event) for event in events.exclude(kind=DeskEvent.Kind.READ)[:EVENTS_SHOWN]],
-        "read_by": [_event_data(event) for event in events.filter(kind=DeskEvent.Kind.READ)[:READINGS_SHOWN]],
+        "history": [
+            _event_data(event) for event in events.exclude(kind=DeskEvent.Kind.READ)[:EVENTS_SHOWN]
+        ],
+        "read_by": [
+            _event_data(event) for event in events.filter(kind=DeskEvent.Kind.READ)[:READINGS_SHOWN]
+        ],
     }
 
 
@@ -110,20 +122,34 @@ def message_for_desk(message: Message) -> dict[str, Any]:
         message.shown_ratings = ratings  # type: ignore[attr-defined]
     for step in data.get("decision_path", ()):
         hidden = PRIVATE_DETAILS.get(step["name"], ())
-        step["detail"] = {name: value for name, value in step["detail"].items() if name not in hidden}
+        step["detail"] = {
+            name: value for name, value in step["detail"].items() if name not in hidden
+        }
     return data
 
 
 def earlier_messages(answer: Message) -> list[dict[str, Any]]:
     """The conversation up to the answer's question, oldest first, TURNS_SHOWN messages at most."""
     question = answer.reply_to or answer
-    before = Message.objects.filter(session=answer.session_id, superseded=False, created_at__lt=question.created_at)
-    newest = before.exclude(status=Message.Status.STREAMING).prefetch_related("sources", "decision_steps")
-    return [message_for_desk(message) for message in reversed(newest.order_by("-created_at", "-pk")[:TURNS_SHOWN])]
+    before = Message.objects.filter(
+        session=answer.session_id, superseded=False, created_at__lt=question.created_at
+    )
+    newest = before.exclude(status=Message.Status.STREAMING).prefetch_related(
+        "sources", "decision_steps"
+    )
+    return [
+        message_for_desk(message)
+        for message in reversed(newest.order_by("-created_at", "-pk")[:TURNS_SHOWN])
+    ]
 
 
 def _event_data(event: DeskEvent) -> dict[str, Any]:
-    return {"kind": event.kind, "by": event.by_name, "at": event.at.isoformat(), "detail": event.detail}
+    return {
+        "kind": event.kind,
+        "by": event.by_name,
+        "at": event.at.isoformat(),
+        "detail": event.detail,
+    }
 
 
 def filled_prompts_of(answer: Message, access: DeskAccess) -> list[dict[str, Any]]:
@@ -134,7 +160,12 @@ def filled_prompts_of(answer: Message, access: DeskAccess) -> list[dict[str, Any
     if not access.sees_names:
         return []
     return [
-        {"step": row.step, "call": row.call, "name": row.name, "text": None if row.withheld else row.text}
+        {
+            "step": row.step,
+            "call": row.call,
+            "name": row.name,
+            "text": None if row.withheld else row.text,
+        }
         for row in answer.filled_prompts.all()
     ]
 
@@ -151,9 +182,14 @@ def passages_named(path: Iterable[dict[str, Any]], *, access: DeskAccess) -> dic
     for entry in path:
         named = [as_uuid(name) for name in _chunks_named(details_of(entry))]
         ids |= dict.fromkeys(filter(None, named))
-    chunks = Chunk.objects.filter(pk__in=list(ids)[:PASSAGES_NAMED], document__in=visible_documents(access.user))
+    chunks = Chunk.objects.filter(
+        pk__in=list(ids)[:PASSAGES_NAMED], document__in=visible_documents(access.user)
+    )
     rows = chunks.values_list("pk", "document__title", "page", "seq")
-    return {str(pk): f"{title}, {f'p. {page}' if page else f'#{seq + 1}'}" for pk, title, page, seq in rows}
+    return {
+        str(pk): f"{title}, {f'p. {page}' if page else f'#{seq + 1}'}"
+        for pk, title, page, seq in rows
+    }
 
 
 def _chunks_named(details: StepDetails) -> Iterable[str]:

@@ -63,8 +63,12 @@ async def export_lines(
         yield BYTE_ORDER_MARK + _csv([COLUMNS])
     cursor = ""
     while True:
-        async with own_database_thread():  # not around a `yield`: the reader may leave in another context
-            rows, cursor = await database_call(_batch, access=access, chosen=chosen, cursor=cursor, names=with_names)
+        async with (
+            own_database_thread()
+        ):  # not around a `yield`: the reader may leave in another context
+            rows, cursor = await database_call(
+                _batch, access=access, chosen=chosen, cursor=cursor, names=with_names
+            )
         if rows:
             yield _csv(map(_cells, rows)) if as_csv else "".join(map(_json_line, rows))
         if not cursor:
@@ -74,20 +78,36 @@ async def export_lines(
 def _batch(
     *, access: DeskAccess, chosen: Mapping[str, Any], cursor: str, names: bool
 ) -> tuple[list[dict[str, Any]], str]:
-    access = desk_access(User.objects.get(pk=access.user.pk), "export", *(("names",) if names else ()))
-    cited = Prefetch("message__sources", queryset=Source.objects.filter(cited=True).only("message_id", "title"))
+    access = desk_access(
+        User.objects.get(pk=access.user.pk), "export", *(("names",) if names else ())
+    )
+    cited = Prefetch(
+        "message__sources", queryset=Source.objects.filter(cited=True).only("message_id", "title")
+    )
     answers = with_details(answers_queue(access=access, chosen=chosen)).prefetch_related(cited)
-    page, _, after = answers_page(answers, sort=chosen.get("sort", "newest"), size=BATCH, after=cursor)
-    rated = get_feedback().with_ratings(Message.objects.filter(pk__in=[row.message_id for row in page]).only("pk"))
+    page, _, after = answers_page(
+        answers, sort=chosen.get("sort", "newest"), size=BATCH, after=cursor
+    )
+    rated = get_feedback().with_ratings(
+        Message.objects.filter(pk__in=[row.message_id for row in page]).only("pk")
+    )
     ratings: dict[UUID, list[Rating]] = {message.pk: message.shown_ratings for message in rated}  # type: ignore[attr-defined]
-    return [_data(row, ratings.get(row.message_id, []), access=access, names=names) for row in page], after
+    return [
+        _data(row, ratings.get(row.message_id, []), access=access, names=names) for row in page
+    ], after
 
 
-def _data(row: AnswerReview, ratings: Sequence[Rating], *, access: DeskAccess, names: bool) -> dict[str, Any]:
+def _data(
+    row: AnswerReview, ratings: Sequence[Rating], *, access: DeskAccess, names: bool
+) -> dict[str, Any]:
     message = row.message
     question = row.message.reply_to
     usage = message.usage if isinstance(message.usage, dict) else {}
-    texts = {"question": question.text if question else "", "answer": message.text, "note": row.note}
+    texts = {
+        "question": question.text if question else "",
+        "answer": message.text,
+        "note": row.note,
+    }
     titles = list(dict.fromkeys(source.title for source in message.sources.all()))
     comments = [rating.comment for rating in ratings if rating.comment]
     if not names:

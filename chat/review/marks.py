@@ -40,7 +40,9 @@ def answer_mark(*, access: DeskAccess, message_id: UUID, changes: Mapping[str, A
         if before != after:
             detail = {"from": before, "to": after}
             name = access.user.get_username()
-            DeskEvent.objects.create(by=access.user, by_name=name, kind=kind, answer=row, detail=detail)
+            DeskEvent.objects.create(
+                by=access.user, by_name=name, kind=kind, answer=row, detail=detail
+            )
         return before != after
 
     if "state" in changes and log(Kind.STATE, row.state, changes["state"]):
@@ -59,16 +61,22 @@ def answer_mark(*, access: DeskAccess, message_id: UUID, changes: Mapping[str, A
         after = set(map(_label, changes["labels"]))
         if log(Kind.LABELS, sorted(before), sorted(after)):
             row.labels.exclude(name__in=after).delete()
-            AnswerLabel.objects.bulk_create(AnswerLabel(answer=row, name=name) for name in sorted(after - before))
+            AnswerLabel.objects.bulk_create(
+                AnswerLabel(answer=row, name=name) for name in sorted(after - before)
+            )
     row.save(update_fields=["state", "state_by", "state_at", "assignee", "note"])
 
 
 def readings_log(*, user: User, rows: QuerySet[AnswerReview]) -> None:
     """That somebody read the conversation of these answers, at the desk or in the administration."""
-    recent = DeskEvent.objects.filter(kind=Kind.READ, by=user, at__gt=timezone.now() - READ_AGAIN_AFTER)
+    recent = DeskEvent.objects.filter(
+        kind=Kind.READ, by=user, at__gt=timezone.now() - READ_AGAIN_AFTER
+    )
     unread = rows.exclude(pk__in=recent.filter(answer__in=rows).values("answer"))
     name = user.get_username()
-    DeskEvent.objects.bulk_create(DeskEvent(by=user, by_name=name, kind=Kind.READ, answer=row) for row in unread)
+    DeskEvent.objects.bulk_create(
+        DeskEvent(by=user, by_name=name, kind=Kind.READ, answer=row) for row in unread
+    )
 
 
 def export_log(*, access: DeskAccess, filters: Mapping[str, Any], with_names: bool) -> None:
@@ -83,7 +91,9 @@ def _assignee(name: str | None) -> User | None:
         return None
     user = people_at_the_desk().filter(username=name).first()
     if user is None:
-        raise InvalidInputError(fields={"assignee": [worded("Nobody of that name works at the review desk.")]})
+        raise InvalidInputError(
+            fields={"assignee": [worded("Nobody of that name works at the review desk.")]}
+        )
     return user
 
 

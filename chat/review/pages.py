@@ -126,7 +126,9 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     context = {
         "section": "review",
         "access": access,
-        "rows": [{"review": row, "reasons": _reasons(row), "status": _status(row)} for row in page.rows],
+        "rows": [
+            {"review": row, "reasons": _reasons(row), "status": _status(row)} for row in page.rows
+        ],
         "sort": sort,
         "sorts": _sorts(),
         "problems": problems,
@@ -141,7 +143,9 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             if name in filters
         ],
         "filters": [
-            (name, one, params.get(name, "")) for name, one in filters.items() if one.choices and name not in QUICK
+            (name, one, params.get(name, ""))
+            for name, one in filters.items()
+            if one.choices and name not in QUICK
         ],
         "given": {name: params.get(name, "") for name in FILTER_NAMES},
         "query": _query(params),
@@ -168,24 +172,37 @@ class Filter(NamedTuple):
 
 
 def _sorts() -> list[tuple[str, str]]:
-    return [("newest", _("Newest first")), ("oldest", _("Oldest first")), ("worst", _("Worst first"))]
+    return [
+        ("newest", _("Newest first")),
+        ("oldest", _("Oldest first")),
+        ("worst", _("Worst first")),
+    ]
 
 
 def _filters(access: DeskAccess) -> dict[str, Filter]:
     def named(names: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [(value, str(name)) for value, name in names.items()]
 
-    rated = {"bad": _("Thumbs down"), "good": _("Thumbs up"), "any": _("Rated"), "none": _("Not rated")}
+    rated = {
+        "bad": _("Thumbs down"),
+        "good": _("Thumbs up"),
+        "any": _("Rated"),
+        "none": _("Not rated"),
+    }
     known = [(str(row.pk), row.address) for row in collections_known(access.user)[:CHOICES]]
     workflows = [(name, labels.workflow_label(name)) for name in available_workflows()]
     return {
         "reason": Filter(_("Reason"), [(ATTENTION, _("Needs a look")), *named(labels.REASONS)]),
-        "state": Filter(_("State"), [(value, str(name)) for value, name in AnswerReview.State.choices]),
+        "state": Filter(
+            _("State"), [(value, str(name)) for value, name in AnswerReview.State.choices]
+        ),
         "rating": Filter(_("Rating"), named(rated)),
         "decision": Filter(_("Decision"), named(labels.DECISIONS)),
         "workflow": Filter(_("Workflow"), workflows),
         "collection": Filter(_("Collection"), known),
-        "reviewer": Filter(_("Reviewer"), [(NOBODY, _("Nobody")), *((name, name) for name in _people())]),
+        "reviewer": Filter(
+            _("Reviewer"), [(NOBODY, _("Nobody")), *((name, name) for name in _people())]
+        ),
         "label": Filter(_("Label"), [(name, name) for name in labels_found()]),
         "user": Filter(_("User")),
         "session": Filter(_("Conversation")),
@@ -212,17 +229,28 @@ def _address(params: Mapping[str, str], page: str = "") -> str:
     return f"{page or reverse('review')}?{_query(params)}"
 
 
-def _quick(params: Mapping[str, str], filters: Mapping[str, Filter]) -> list[tuple[str, Filter, str]]:
+def _quick(
+    params: Mapping[str, str], filters: Mapping[str, Filter]
+) -> list[tuple[str, Filter, str]]:
     """State and reason stand beside the search, with how much is to do."""
     counts = todo_counts()
     todo = AnswerReview.State.TODO.value
     states = [
-        (value, f"{name} ({counts['todo']})" if value == todo else name) for value, name in filters["state"].choices
+        (value, f"{name} ({counts['todo']})" if value == todo else name)
+        for value, name in filters["state"].choices
     ]
     reasons = [(value, f"{name} ({counts[value]})") for value, name in filters["reason"].choices]
     return [
-        ("state", Filter(filters["state"].label, [("", _("All answers")), *states]), params.get("state", "")),
-        ("reason", Filter(filters["reason"].label, [("", _("Any reason")), *reasons]), params.get("reason", "")),
+        (
+            "state",
+            Filter(filters["state"].label, [("", _("All answers")), *states]),
+            params.get("state", ""),
+        ),
+        (
+            "reason",
+            Filter(filters["reason"].label, [("", _("Any reason")), *reasons]),
+            params.get("reason", ""),
+        ),
     ]
 
 
@@ -236,7 +264,9 @@ def _reasons(row: AnswerReview) -> list[str]:
 
 def _status(row: AnswerReview) -> str:
     """What is unusual about how it ended."""
-    return "" if row.status == Message.Status.COMPLETE else labels.label(labels.STATUSES, row.status)
+    return (
+        "" if row.status == Message.Status.COMPLETE else labels.label(labels.STATUSES, row.status)
+    )
 
 
 # ------------------------------------------------------------------------------------------------ one answer
@@ -259,7 +289,10 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
         "back": _address(params) if request.GET else reverse("review"),
         "before": _address(params, reverse("review_answer", args=[before])) if before else "",
         "after": _address(params, reverse("review_answer", args=[after])) if after else "",
-        "collections": [one.address for one in collections_known(access.user).filter(pk__in=detail["collections"])],
+        "collections": [
+            one.address
+            for one in collections_known(access.user).filter(pk__in=detail["collections"])
+        ],
         "boot": {
             "answer": detail,
             "username": access.user.get_username(),
@@ -272,10 +305,14 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
     return render(request, "review/answer.html", context)
 
 
-def _neighbours(access: DeskAccess, row: AnswerReview, query: QueryDict) -> tuple[UUID | None, UUID | None]:
+def _neighbours(
+    access: DeskAccess, row: AnswerReview, query: QueryDict
+) -> tuple[UUID | None, UUID | None]:
     try:
         chosen = checked(AnswerFilters, query)
-        return neighbours(answers_queue(access=access, chosen=chosen), row, chosen.get("sort", "newest"))
+        return neighbours(
+            answers_queue(access=access, chosen=chosen), row, chosen.get("sort", "newest")
+        )
     except (ValidationError, AppError):  # the answer is there all the same
         return None, None
 
@@ -286,7 +323,9 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Charts of the days with their tables, and the workflows compared. Days that are wrong count for none."""
     wrong: list[str] = []
     try:
-        params = {name: str(value) for name, value in request.GET.items() if value}  # a form sends its empty fields
+        params = {
+            name: str(value) for name, value in request.GET.items() if value
+        }  # a form sends its empty fields
         query = QueryDict(mutable=True)
         query.update(params)
         read = checked(DaysQuery, query)
@@ -296,7 +335,8 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         wrong = problem_sentences(error)
     by_day = stats_by(access=access, by="day", days=days)
     workflows = [
-        row | {"label": labels.workflow_label(row["key"])} for row in compare_workflows(access=access, days=days)
+        row | {"label": labels.workflow_label(row["key"])}
+        for row in compare_workflows(access=access, days=days)
     ]
     names = {
         "good": _("Thumbs up"),
@@ -317,7 +357,11 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "workflows": workflows,
         "collections": localized(stats_by(access=access, by="collection", days=days)),
         "rates": [
-            {"name": name, "title": title, "rows": [_percents(row["label"], row["rates"][name]) for row in workflows]}
+            {
+                "name": name,
+                "title": title,
+                "rows": [_percents(row["label"], row["rates"][name]) for row in workflows],
+            }
             for name, title in names.items()
         ],
         "notes": localized(list(NOTES)),
@@ -350,7 +394,10 @@ def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         {
             "event": event,
             "filters": _filter_words(event.detail.get("filters", {}), filters, access),
-            "states": [states.get(event.detail.get(side), event.detail.get(side)) for side in ("from", "to")],
+            "states": [
+                states.get(event.detail.get(side), event.detail.get(side))
+                for side in ("from", "to")
+            ],
         }
         for event in page
     ]
@@ -358,7 +405,9 @@ def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     return render(request, "review/log.html", context)
 
 
-def _filter_words(params: Mapping[str, Any], filters: Mapping[str, Filter], access: DeskAccess) -> list[str]:
+def _filter_words(
+    params: Mapping[str, Any], filters: Mapping[str, Filter], access: DeskAccess
+) -> list[str]:
     """Of an export; a name in them is for those who see names."""
     return [
         f"{filters[name].label}: {filters[name].value(str(value))}"

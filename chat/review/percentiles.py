@@ -20,7 +20,9 @@ class Percentile(Aggregate):
         super().__init__(column, share=share)
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        return super().as_sql(compiler, connection, template="%(function)s(%(expressions)s, %(share)s)", **context)
+        return super().as_sql(
+            compiler, connection, template="%(function)s(%(expressions)s, %(share)s)", **context
+        )
 
 
 class _OnSqlite:

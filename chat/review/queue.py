@@ -87,18 +87,27 @@ class MomentField(serializers.CharField):
 
 
 def _text(most: int, help_text: str = "") -> serializers.CharField:
-    return serializers.CharField(required=False, allow_blank=True, max_length=most, help_text=help_text)
+    return serializers.CharField(
+        required=False, allow_blank=True, max_length=most, help_text=help_text
+    )
 
 
 def _choice(values: Any, help_text: str = "") -> serializers.ChoiceField:
-    return serializers.ChoiceField(list(values), required=False, allow_blank=True, help_text=help_text)
+    return serializers.ChoiceField(
+        list(values), required=False, allow_blank=True, help_text=help_text
+    )
 
 
 class AnswerFilters(StrictQuerySerializer):
     """Filters of the queue; an empty one is left out. Unknown parameters are refused."""
 
-    reason = _choice((ATTENTION, *REASONS), "Why an answer is to be looked at; attention: for one that wants a person.")
-    rating = _choice(RATED, "The worst of its ratings: bad (1–2), good (4–5), any, none, or 1 to 5.")
+    reason = _choice(
+        (ATTENTION, *REASONS),
+        "Why an answer is to be looked at; attention: for one that wants a person.",
+    )
+    rating = _choice(
+        RATED, "The worst of its ratings: bad (1–2), good (4–5), any, none, or 1 to 5."
+    )
     decision = _choice(Message.Decision.values)
     workflow = _choice(available_workflows())
     state = _choice(AnswerReview.State.values)
@@ -118,9 +127,13 @@ class AnswerFilters(StrictQuerySerializer):
         return super().get_fields() | moments
 
     def to_internal_value(self, data: Any) -> Any:
-        blank = {name for name, field in self.fields.items() if getattr(field, "allow_blank", False)}
+        blank = {
+            name for name, field in self.fields.items() if getattr(field, "allow_blank", False)
+        }
         empty = {name for name in blank if data.get(name) == ""}
-        return super().to_internal_value({name: value for name, value in data.items() if name not in empty})
+        return super().to_internal_value(
+            {name: value for name, value in data.items() if name not in empty}
+        )
 
 
 FILTER_NAMES = tuple(AnswerFilters().get_fields())
@@ -131,14 +144,18 @@ class QueueQuery(AnswerFilters):
 
     after = _text(80)
     before = _text(80)
-    page_size = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PAGE_SIZE, default=PAGE_SIZE)
+    page_size = serializers.IntegerField(
+        required=False, min_value=1, max_value=MAX_PAGE_SIZE, default=PAGE_SIZE
+    )
 
 
 class ExportQuery(AnswerFilters):
     """And which form. names: absent, as the role allows."""
 
     format = serializers.ChoiceField(["csv", "jsonl"], required=False, default="csv")
-    names = serializers.BooleanField(required=False, help_text="Who asked; without it, as the role allows.")
+    names = serializers.BooleanField(
+        required=False, help_text="Who asked; without it, as the role allows."
+    )
 
 
 def answers_queue(*, access: DeskAccess, chosen: Mapping[str, Any]) -> QuerySet[AnswerReview]:
@@ -151,10 +168,14 @@ def answers_queue(*, access: DeskAccess, chosen: Mapping[str, Any]) -> QuerySet[
         access.require("names")
         answers = answers.filter(user__username=user)
     if collection := chosen.get("collection"):
-        links = ReviewedCollection.objects.filter(answer=OuterRef("pk"), collection=_collection(access, collection))
+        links = ReviewedCollection.objects.filter(
+            answer=OuterRef("pk"), collection=_collection(access, collection)
+        )
         answers = answers.filter(Exists(links))
     if label := chosen.get("label"):
-        answers = answers.filter(Exists(AnswerLabel.objects.filter(answer=OuterRef("pk"), name=label)))
+        answers = answers.filter(
+            Exists(AnswerLabel.objects.filter(answer=OuterRef("pk"), name=label))
+        )
     if (reviewer := chosen.get("reviewer")) == NOBODY:
         answers = answers.filter(assignee=None)
     elif reviewer:
@@ -185,8 +206,12 @@ def with_reason(reason: str) -> Q:
 def _with_word(word: str) -> Q:
     """In the answer or its question. A rare word is looked up beforehand, by the index of the texts; a frequent one is
     met soon by who goes through the answers in their order."""
-    replies = Message.objects.filter(role=Message.Role.ASSISTANT).order_by().values_list("pk", flat=True)
-    in_answer, in_question = (replies.filter(**{f"{text}__icontains_han": word}) for text in ("text", "reply_to__text"))
+    replies = (
+        Message.objects.filter(role=Message.Role.ASSISTANT).order_by().values_list("pk", flat=True)
+    )
+    in_answer, in_question = (
+        replies.filter(**{f"{text}__icontains_han": word}) for text in ("text", "reply_to__text")
+    )
     found = list(in_answer.union(in_question, all=True)[: RARE + 1])
     if len(found) <= RARE:
         return Q(message__in=found)
@@ -199,7 +224,9 @@ def _collection(access: DeskAccess, text: str) -> Collection:
     known = collections_known(access.user)
     found = known.filter(pk=pk).first() if pk else collection_find(user=access.user, name=text)
     if found is None:
-        raise InvalidInputError(fields={"collection": [worded("There is no such collection; choose another one.")]})
+        raise InvalidInputError(
+            fields={"collection": [worded("There is no such collection; choose another one.")]}
+        )
     return found
 
 
@@ -232,11 +259,15 @@ def answers_page(
     )
 
 
-def neighbours(answers: QuerySet[AnswerReview], row: AnswerReview, sort: Sort) -> tuple[UUID | None, UUID | None]:
+def neighbours(
+    answers: QuerySet[AnswerReview], row: AnswerReview, sort: Sort
+) -> tuple[UUID | None, UUID | None]:
     """The answers before and after a row in this order, whether or not the row is still among them."""
     cursor = cursor_of(row, sort)
     before, after = (
-        _beyond(answers, sort, cursor, backwards=backwards).values_list("message_id", flat=True).first()
+        _beyond(answers, sort, cursor, backwards=backwards)
+        .values_list("message_id", flat=True)
+        .first()
         for backwards in (True, False)
     )
     return before, after
@@ -245,11 +276,16 @@ def neighbours(answers: QuerySet[AnswerReview], row: AnswerReview, sort: Sort) -
 def cursor_of(row: AnswerReview, sort: Sort) -> str:
     """Where a row stands in this order: whole numbers as they are, a time in microseconds."""
     values = (getattr(row, name.lstrip("-")) for name in SORTS[sort])
-    numbers = ((one - EPOCH) // timedelta(microseconds=1) if isinstance(one, datetime) else one for one in values)
+    numbers = (
+        (one - EPOCH) // timedelta(microseconds=1) if isinstance(one, datetime) else one
+        for one in values
+    )
     return ".".join(map(str, numbers))
 
 
-def _beyond(answers: QuerySet[AnswerReview], sort: Sort, cursor: str, *, backwards: bool) -> QuerySet[AnswerReview]:
+def _beyond(
+    answers: QuerySet[AnswerReview], sort: Sort, cursor: str, *, backwards: bool
+) -> QuerySet[AnswerReview]:
     order = SORTS[sort]
     if cursor:
         rising = order[0].startswith("-") is backwards
@@ -271,7 +307,11 @@ def _place(cursor: str, names: Sequence[str]) -> tuple[Any, ...]:
         )
     except (ValueError, OverflowError) as error:
         raise InvalidInputError(
-            fields={"cursor": [worded("This page of the list does not exist. Start again from its first page.")]}
+            fields={
+                "cursor": [
+                    worded("This page of the list does not exist. Start again from its first page.")
+                ]
+            }
         ) from error
 
 
@@ -311,16 +351,22 @@ def collections_known(user: User) -> QuerySet[Collection]:
 
     What holds a conversation's attached files has no name that says anything.
     """
-    collections = Collection.objects if user.has_perm(PERMISSIONS["names"]) else visible_collections(user)
+    collections = (
+        Collection.objects if user.has_perm(PERMISSIONS["names"]) else visible_collections(user)
+    )
     return collections.filter(conversation_id=None).select_related("owner").order_by("name", "pk")
 
 
 def labels_found() -> list[str]:
-    return list(AnswerLabel.objects.order_by("name").values_list("name", flat=True).distinct()[:CHOICES])
+    return list(
+        AnswerLabel.objects.order_by("name").values_list("name", flat=True).distinct()[:CHOICES]
+    )
 
 
 def todo_counts() -> dict[str, int]:
     """`todo`, and each reason: how many of all answers are still to do, and for that reason."""
     todo = AnswerReview.objects.filter(state=AnswerReview.State.TODO)
-    by_reason = {reason: Count("pk", filter=with_reason(reason)) for reason in (ATTENTION, *REASONS)}
+    by_reason = {
+        reason: Count("pk", filter=with_reason(reason)) for reason in (ATTENTION, *REASONS)
+    }
     return todo.aggregate(todo=Count("pk"), **by_reason)

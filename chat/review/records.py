@@ -24,7 +24,13 @@ from retrieval.models import Collection, Document
 BATCH = 200
 SLOW_MS = 30_000
 BAD_SCORE = 2  # and below
-FAULTS = {"wrong_source", "outdated", "incomplete", "wrong_reasoning", "not_helpful"}  # tags that say what is wrong
+FAULTS = {
+    "wrong_source",
+    "outdated",
+    "incomplete",
+    "wrong_reasoning",
+    "not_helpful",
+}  # tags that say what is wrong
 BROKEN_OFF = {"cut", Message.Status.INTERRUPTED, Message.Status.FAILED}
 # What makes an answer worse, the most first: a person's word weighs more than what the site noticed itself.
 SEVERITY = {
@@ -40,7 +46,14 @@ SEVERITY = {
 WORST_RATED = 10  # more for a rating of 1
 REASONS = tuple(SEVERITY)
 NOTED = {"degraded", "slow"}  # reasons that are worth knowing; each other one wants a person's look
-USAGE = ("first_token_ms", "total_ms", "llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens")
+USAGE = (
+    "first_token_ms",
+    "total_ms",
+    "llm_calls",
+    "llm_rounds",
+    "prompt_tokens",
+    "completion_tokens",
+)
 # What a row is made from. Passages and the wordings of the path are most of an answer, and not among it.
 READ = (
     "session__user",
@@ -84,7 +97,11 @@ def answer_changed(message_id: UUID) -> None:
 
 
 def _message_saved(sender: type[Model], instance: Message, raw: bool = False, **_: Any) -> None:
-    if not raw and instance.role == Message.Role.ASSISTANT and instance.status != Message.Status.STREAMING:
+    if (
+        not raw
+        and instance.role == Message.Role.ASSISTANT
+        and instance.status != Message.Status.STREAMING
+    ):
         answer_changed(instance.pk)
 
 
@@ -101,12 +118,21 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
     """
     messages = ended_answers().filter(pk__in=message_ids).select_related("session").only(*READ)
     collection = Document.objects.filter(pk=OuterRef("document_id")).order_by().values("collection")
-    found_in = Source.objects.only("message").annotate(collection_id=Subquery(collection)).order_by()
+    found_in = (
+        Source.objects.only("message").annotate(collection_id=Subquery(collection)).order_by()
+    )
     messages = get_feedback().with_ratings(messages.prefetch_related(Prefetch("sources", found_in)))
     answers = list(messages.order_by("created_at", "pk"))
-    known = list(AnswerReview.objects.select_for_update().filter(message__in=answers).values_list("pk", flat=True))
+    known = list(
+        AnswerReview.objects.select_for_update()
+        .filter(message__in=answers)
+        .values_list("pk", flat=True)
+    )
     rows = AnswerReview.objects.bulk_create(
-        [_row(answer) for answer in answers], update_conflicts=True, unique_fields=["message"], update_fields=MADE
+        [_row(answer) for answer in answers],
+        update_conflicts=True,
+        unique_fields=["message"],
+        update_fields=MADE,
     )
     numbers = {row.message_id: row.pk for row in rows}
     if known:
@@ -121,7 +147,11 @@ def answers_catch_up(*, most: int, within_s: float) -> int:
     done = 0
     while done < most and monotonic() - began < within_s:
         missing = ended_answers().filter(review=None)
-        batch = list(missing.order_by("created_at", "pk").values_list("pk", flat=True)[: min(BATCH, most - done)])
+        batch = list(
+            missing.order_by("created_at", "pk").values_list("pk", flat=True)[
+                : min(BATCH, most - done)
+            ]
+        )
         if not batch:
             break
         done += answers_record(batch)
@@ -143,7 +173,8 @@ def _row(answer: Message) -> AnswerReview:
         "slow": total_ms is not None and total_ms >= SLOW_MS,
         "cut": answer.status in BROKEN_OFF,
         "flagged": any(
-            FAULTS.intersection(rating.tags) or (rating.comment and rating.thumb != "up") for rating in ratings
+            FAULTS.intersection(rating.tags) or (rating.comment and rating.thumb != "up")
+            for rating in ratings
         ),
     }
     severity = sum(SEVERITY[reason] for reason, holds in reasons.items() if holds)
@@ -156,7 +187,9 @@ def _row(answer: Message) -> AnswerReview:
         model=answer.model,
         decision=answer.decision,
         status=answer.status,
-        answer_score=min((rating.score for rating in ratings if rating.source_id is None), default=None),
+        answer_score=min(
+            (rating.score for rating in ratings if rating.source_id is None), default=None
+        ),
         worst_score=worst,
         **figures,
         severity=severity + (WORST_RATED if worst == 1 else 0),
@@ -176,7 +209,9 @@ def _collections(answers: Sequence[Message], numbers: dict[UUID, int]) -> list[R
     there = set().union(*found.values())
     others = set().union(*named.values()) - there
     if others:
-        there |= set(Collection.objects.filter(pk__in=others).order_by().values_list("pk", flat=True))
+        there |= set(
+            Collection.objects.filter(pk__in=others).order_by().values_list("pk", flat=True)
+        )
     return [
         ReviewedCollection(answer_id=numbers[answer.pk], collection_id=collection)
         for answer in answers

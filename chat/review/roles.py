@@ -53,9 +53,15 @@ class RightMissingError(PermissionDeniedError):
 
 NEEDED: dict[Right, str] = {
     "read": RoleMissingError.message,
-    "names": worded("Your role does not show who asked. An administrator can give you that permission."),
-    "export": worded("Your role may not export answers. An administrator can give you that permission."),
-    "curate": worded("This needs the role of a curator; ask an administrator to put you into the group Curators."),
+    "names": worded(
+        "Your role does not show who asked. An administrator can give you that permission."
+    ),
+    "export": worded(
+        "Your role may not export answers. An administrator can give you that permission."
+    ),
+    "curate": worded(
+        "This needs the role of a curator; ask an administrator to put you into the group Curators."
+    ),
     "administer": worded(
         "This needs the role of an administrator of the desk; ask to be put into the group Administrators."
     ),
@@ -101,7 +107,12 @@ def desk_access(user: User | AnonymousUser, *rights: Right) -> DeskAccess:
 
 def has_desk(user: User | AnonymousUser) -> bool:
     """Whether to show the way to the desk: to who may read there."""
-    return isinstance(user, User) and user.is_active and user.is_staff and user.has_perm(PERMISSIONS["read"])
+    return (
+        isinstance(user, User)
+        and user.is_active
+        and user.is_staff
+        and user.has_perm(PERMISSIONS["read"])
+    )
 
 
 def people_at_the_desk() -> QuerySet[User]:

@@ -26,7 +26,10 @@ Z_95 = 1.959964
 COUNTED: dict[str, Q] = {
     "answered": Q(decision=Message.Decision.ANSWER),
     "clarified": Q(decision=Message.Decision.CLARIFY),
-    **{name: Q(**{name: True}) for name in ("no_answer", "cut", "unconfirmed", "weak", "degraded", "slow", "flagged")},
+    **{
+        name: Q(**{name: True})
+        for name in ("no_answer", "cut", "unconfirmed", "weak", "degraded", "slow", "flagged")
+    },
     "rated": Q(answer_score__isnull=False),
     "rated_good": Q(answer_score__gte=4),
     "rated_bad": Q(answer_score__lte=BAD_SCORE),
@@ -39,7 +42,11 @@ FIGURES: dict[str, Any] = {
     "users": Count("user", distinct=True),
     **{name: Count("pk", filter=rows) for name, rows in COUNTED.items()},
     **{name: Coalesce(Sum(name), 0) for name in SUMMED},
-    **{f"{name}_p{share}": Percentile(name, share=share / 100) for name in TIMES for share in (50, 95)},
+    **{
+        f"{name}_p{share}": Percentile(name, share=share / 100)
+        for name in TIMES
+        for share in (50, 95)
+    },
 }
 RATES = {
     "good": ("rated_good", "rated"),
@@ -66,13 +73,22 @@ class Days:
         self.since = since or self.until - timedelta(days=DAYS - 1)
         if not timedelta() <= self.until - self.since < timedelta(days=MAX_DAYS):
             raise InvalidInputError(
-                fields={"from": [worded("Give two days, the earlier first, at most {most} days apart.", most=MAX_DAYS)]}
+                fields={
+                    "from": [
+                        worded(
+                            "Give two days, the earlier first, at most {most} days apart.",
+                            most=MAX_DAYS,
+                        )
+                    ]
+                }
             )
 
     def rows(self) -> QuerySet[AnswerReview]:
         first = self.since
         end = self.until + timedelta(days=1)
-        start, stop = (timezone.make_aware(datetime(day.year, day.month, day.day)) for day in (first, end))
+        start, stop = (
+            timezone.make_aware(datetime(day.year, day.month, day.day)) for day in (first, end)
+        )
         return AnswerReview.objects.filter(created_at__gte=start, created_at__lt=stop)
 
 
@@ -94,7 +110,9 @@ def stats_by(*, access: DeskAccess, by: By, days: Days) -> list[dict[str, Any]]:
     grouped = rows.annotate(key=key).order_by().values("key").annotate(**FIGURES)
     found = {"" if row["key"] is None else str(row["key"]): row for row in grouped}
     if by == "day":
-        nothing = dict.fromkeys(FIGURES, 0) | {name: None for name in FIGURES if name.startswith(TIMES)}
+        nothing = dict.fromkeys(FIGURES, 0) | {
+            name: None for name in FIGURES if name.startswith(TIMES)
+        }
         count = (days.until - days.since).days + 1
         all_days = (str(days.since + timedelta(days=number)) for number in range(count))
         return [_row(found.get(day, nothing)) | {"key": day, "label": day} for day in all_days]
@@ -114,13 +132,16 @@ def totals(*, days: Days) -> dict[str, Any]:
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     """With both percentiles of a time together."""
     figures = {name: value for name, value in row.items() if not name.startswith(TIMES)}
-    return figures | {name: {"p50": row[f"{name}_p50"], "p95": row[f"{name}_p95"]} for name in TIMES}
+    return figures | {
+        name: {"p50": row[f"{name}_p50"], "p95": row[f"{name}_p95"]} for name in TIMES
+    }
 
 
 def compare_workflows(*, access: DeskAccess, days: Days) -> list[dict[str, Any]]:
     """`stats_by` with `rates`: of each its share, 0..1 or None, with its Wilson interval for one look."""
     return [
-        row | {"rates": {name: _rate(row[hits], row[count]) for name, (hits, count) in RATES.items()}}
+        row
+        | {"rates": {name: _rate(row[hits], row[count]) for name, (hits, count) in RATES.items()}}
         for row in stats_by(access=access, by="workflow", days=days)
     ]
 
@@ -149,4 +170,6 @@ def wilson(hits: int, count: int, *, z: float = Z_95) -> tuple[float, float]:
     width = z * math.sqrt(share * (1 - share) / count + squared / (4 * count * count))
     low = (middle - width) / (1 + squared / count)
     high = (middle + width) / (1 + squared / count)
-    return max(0.0, min(low, share)), min(1.0, max(high, share))  # rounding must not put the rate outside
+    return max(0.0, min(low, share)), min(
+        1.0, max(high, share)
+    )  # rounding must not put the rate outside

@@ -13,8 +13,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("review/replays/<uuid:replay_id>/", replays.replay_page, name="review_replay"),
     path("api/review/answers", api.AnswersApi.as_view(), name="api-review-answers"),
     path("api/review/answers/<uuid:message_id>", api.AnswerApi.as_view(), name="api-review-answer"),
-    path("api/review/answers/<uuid:message_id>/replay", replays.AnswerReplayApi.as_view(), name="api-review-replay"),
-    path("api/review/replays/<uuid:replay_id>", replays.ReplayApi.as_view(), name="api-review-replay-get"),
+    path(
+        "api/review/answers/<uuid:message_id>/replay",
+        replays.AnswerReplayApi.as_view(),
+        name="api-review-replay",
+    ),
+    path(
+        "api/review/replays/<uuid:replay_id>",
+        replays.ReplayApi.as_view(),
+        name="api-review-replay-get",
+    ),
     path("api/review/export", api.ExportApi.as_view(), name="api-review-export"),
     path("api/review/stats", api.StatsApi.as_view(), name="api-review-stats"),
     path("api/review/compare", api.CompareApi.as_view(), name="api-review-compare"),

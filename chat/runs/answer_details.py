@@ -96,4 +96,7 @@ def _prompt_text(prompt: Prompt) -> str:
 def fitted(model: type[Source | DecisionStep], fields: dict[str, Any]) -> dict[str, Any]:
     """Texts cut to the length of their columns."""
     lengths = {name: getattr(model._meta.get_field(name), "max_length", None) for name in fields}
-    return {name: value[: lengths[name]] if isinstance(value, str) else value for name, value in fields.items()}
+    return {
+        name: value[: lengths[name]] if isinstance(value, str) else value
+        for name, value in fields.items()
+    }

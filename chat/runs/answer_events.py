@@ -15,7 +15,9 @@ from retrieval.engine.steps.answer.continuation import PartialAnswer
 from retrieval.engine.trace import EventSink, StepRecord
 from retrieval.engine.values import Answer, Source
 
-CHUNK_EVERY_S = 0.04  # what is written meanwhile is one chunk: nobody reads finer, and each event has its price
+CHUNK_EVERY_S = (
+    0.04  # what is written meanwhile is one chunk: nobody reads finer, and each event has its price
+)
 
 
 class AnswerEvents(EventSink):
@@ -140,7 +142,9 @@ class AnswerEvents(EventSink):
         if not self.text:
             self.sources = tuple(sources)
             self._sources_sent = True
-            await self.emit({"type": "sources", "sources": [source_data(source) for source in sources]})
+            await self.emit(
+                {"type": "sources", "sources": [source_data(source) for source in sources]}
+            )
 
 
 def _markers(sources: Sequence[Source]) -> list[int]:

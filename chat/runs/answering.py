@@ -14,8 +14,12 @@ from retrieval.engine.workflows.registry import get_workflow
 
 async def answer_question(question: Question, *, workflow: str, trace: Trace) -> Answer:
     """Run the named workflow on the running loop's engine. Raises AppError where no fallback could serve."""
-    with TRACER.start_as_current_span("run", attributes={"ragsite.workflow": workflow}, record_exception=False):
-        return await get_workflow(workflow).answer(question, engine=await engine_for(question), trace=trace)
+    with TRACER.start_as_current_span(
+        "run", attributes={"ragsite.workflow": workflow}, record_exception=False
+    ):
+        return await get_workflow(workflow).answer(
+            question, engine=await engine_for(question), trace=trace
+        )
 
 
 async def engine_for(question: Question) -> Deps:

@@ -84,7 +84,9 @@ def answer_save_partial(
 def _text_save(message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
     try:
         answer_lease(message_id, run_id=run_id, status=STREAMING).renew(text=text)
-    except LeaseLostError:  # if the run was taken for dead, the row is `interrupted`, but still has the run's token
+    except (
+        LeaseLostError
+    ):  # if the run was taken for dead, the row is `interrupted`, but still has the run's token
         lease = answer_lease(message_id, run_id=run_id)
         try:
             lease.renew(text=text)
@@ -94,7 +96,10 @@ def _text_save(message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
             with transaction.atomic():
                 lease.held().update(status=STREAMING, finished_at=None)
         except IntegrityError:  # one_answer_at_once_per_session
-            logger.info("message %s is shown when it ends: another one of its conversation was begun", message_id)
+            logger.info(
+                "message %s is shown when it ends: another one of its conversation was begun",
+                message_id,
+            )
     return True
 
 
@@ -110,9 +115,15 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
         return False
     answer = outcome.answer
     failure = outcome.failure
-    columns = UNLEASED | answer_columns(answer, steps=outcome.steps, usage=outcome.usage, degraded=outcome.degraded)
+    columns = UNLEASED | answer_columns(
+        answer, steps=outcome.steps, usage=outcome.usage, degraded=outcome.degraded
+    )
     columns["searched_for"] = clean_text(outcome.searched_for)
-    columns |= {"status": outcome.status, "error": _error(failure) if failure else None, "finished_at": timezone.now()}
+    columns |= {
+        "status": outcome.status,
+        "error": _error(failure) if failure else None,
+        "finished_at": timezone.now(),
+    }
     if failure or not answer.text:
         columns["decision"] = ""
     columns["wordings"] |= wordings_of(failure.message) if failure else {}
@@ -144,7 +155,9 @@ def steps_stored(message: Message) -> int:
 def _degraded_before(message: Message, steps: Sequence[StepRecord]) -> list[dict[str, str]]:
     """What fell back before the answer was gone on with, but for what was done again since, as the writing is."""
     again = {step.name for step in steps}
-    before = message.decision_steps.filter(status="degraded").exclude(name__in=again).order_by("seq")
+    before = (
+        message.decision_steps.filter(status="degraded").exclude(name__in=again).order_by("seq")
+    )
     fallbacks = dict.fromkeys((step.name, step.detail.get("reason", "")) for step in before)
     return [{"step": name, "reason": reason} for name, reason in fallbacks]
 
@@ -189,12 +202,18 @@ def answer_stop_silent(*, message_id: uuid.UUID) -> bool:
     """Stop an answer whose run shows no sign of life and so can't be asked to stop. Should the run come back,
     its writes are refused."""
     silent = Message.objects.filter(Q(status=STREAMING) | silent_run(), run_out(), pk=message_id)
-    return bool(silent.update(status=Message.Status.STOPPED, finished_at=timezone.now(), **UNLEASED))
+    return bool(
+        silent.update(status=Message.Status.STOPPED, finished_at=timezone.now(), **UNLEASED)
+    )
 
 
 def answer_has_ended(message_id: uuid.UUID) -> bool:
     """Whether nothing more is to be waited for: the answer is finished, gone, or its run has been silent for long."""
-    row = Message.objects.filter(pk=message_id).values_list("status", "lease_token", "lease_expires_at").first()
+    row = (
+        Message.objects.filter(pk=message_id)
+        .values_list("status", "lease_token", "lease_expires_at")
+        .first()
+    )
     if row is None:
         return True
     status, run_id, expires_at = row
@@ -208,8 +227,12 @@ def silent_run() -> Q:
     return Q(status=Message.Status.INTERRUPTED, lease_token__isnull=False)
 
 
-def answer_hand_over(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str, sources: Sequence[values.Source]) -> bool:
+def answer_hand_over(
+    *, message_id: uuid.UUID, run_id: uuid.UUID, text: str, sources: Sequence[values.Source]
+) -> bool:
     """Store what has been written, and let another process go on with it at once. False: it is not this run's."""
     if not answer_save_partial(message_id=message_id, run_id=run_id, text=text, sources=sources):
         return False
-    return bool(answer_lease(message_id, run_id=run_id).held().update(lease_expires_at=timezone.now()))
+    return bool(
+        answer_lease(message_id, run_id=run_id).held().update(lease_expires_at=timezone.now())
+    )

@@ -23,7 +23,9 @@ LOOK_EVERY_S = 0.4
 FINISHED = (Document.Status.READY, Document.Status.FAILED)
 
 
-async def attachments_await(question: Question, *, unread: Sequence[UUID], trace: Trace) -> Question:
+async def attachments_await(
+    question: Question, *, unread: Sequence[UUID], trace: Trace
+) -> Question:
     """The question, with the attached files that are read by now in its scope.
 
     `unread`: those that were not when it was asked. The decision path tells what was waited for; files that could not
@@ -34,7 +36,9 @@ async def attachments_await(question: Question, *, unread: Sequence[UUID], trace
     async with trace.step("retrieve") as step:
         documents = await database_call(_documents, unread)
         await trace.announce("attachments", worded("Reading {names}", names=_names(documents)))
-        while loop.time() < until and any(document.status not in FINISHED for document in documents):
+        while loop.time() < until and any(
+            document.status not in FINISHED for document in documents
+        ):
             await asyncio.sleep(LOOK_EVERY_S)
             documents = await database_call(_documents, unread)
         read = [document for document in documents if document.status == Document.Status.READY]
@@ -55,7 +59,9 @@ def _names(documents: Sequence[Document]) -> str:
 
 
 def _documents(ids: Sequence[UUID]) -> list[Document]:
-    return list(Document.objects.filter(pk__in=ids).only("file_name", "status").order_by("created_at", "pk"))
+    return list(
+        Document.objects.filter(pk__in=ids).only("file_name", "status").order_by("created_at", "pk")
+    )
 
 
 def _scope(question: Question) -> SearchScope:

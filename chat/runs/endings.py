@@ -18,12 +18,16 @@ logger = logging.getLogger(__name__)
 
 DELETED = NotFoundError(worded("This conversation was deleted."))
 INTERNAL = AppError(
-    worded("Something went wrong while answering; it has been logged. Try again."), code="internal", status=500
+    worded("Something went wrong while answering; it has been logged. Try again."),
+    code="internal",
+    status=500,
 )
 TIMED_OUT = UnavailableError(
     worded("The answer took too long and was stopped. Try again."), code="timeout", retry_after_s=30
 )
-MODEL_AWAY = UnavailableError(worded("The model did not answer; try again shortly."), code="model_unavailable")
+MODEL_AWAY = UnavailableError(
+    worded("The model did not answer; try again shortly."), code="model_unavailable"
+)
 
 
 def failure_of(error: BaseException, what: str) -> AppError:

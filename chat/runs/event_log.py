@@ -56,7 +56,9 @@ class MemoryEventLog:
         record.events.append(event)
         if event["type"] in FINAL_TYPES:
             record.finished = True
-            finished = [key for key, record in self._records.items() if record.finished]  # in order of their beginning
+            finished = [
+                key for key, record in self._records.items() if record.finished
+            ]  # in order of their beginning
             for key in finished[:-FINISHED_KEPT]:
                 del self._records[key]
         # Readers wait on the event that was current when they last looked.
@@ -64,7 +66,9 @@ class MemoryEventLog:
         record.grown = asyncio.Event()
         grown.set()
 
-    async def read(self, message_id: str, *, after: int, idle_s: float) -> AsyncIterator[Event | None]:
+    async def read(
+        self, message_id: str, *, after: int, idle_s: float
+    ) -> AsyncIterator[Event | None]:
         """Events with seq > after, then live ones until `done` or `error`; None whenever idle_s passed without any.
 
         Raises EventLogGoneError.
@@ -81,7 +85,9 @@ class MemoryEventLog:
             if record.finished:
                 return
             try:
-                async with asyncio.timeout(idle_s):  # unlike `wait_for`, without a task for each event
+                async with asyncio.timeout(
+                    idle_s
+                ):  # unlike `wait_for`, without a task for each event
                     await grown.wait()
             except TimeoutError:
                 yield None
@@ -113,7 +119,9 @@ class RedisEventLog:
         # Readers block on their connection for up to a heartbeat.
         longest_s = HEARTBEAT_S + CALL_TIMEOUT_S
         self._reader: Redis = Redis.from_url(url, socket_timeout=longest_s, **lasting_connection())
-        self._writer: Redis = Redis.from_url(url, socket_timeout=CALL_TIMEOUT_S, **lasting_connection())
+        self._writer: Redis = Redis.from_url(
+            url, socket_timeout=CALL_TIMEOUT_S, **lasting_connection()
+        )
         for client in (self._reader, self._writer):
             heeding_cancellation(client.connection_pool)
         self._broken: set[str] = set()
@@ -130,7 +138,9 @@ class RedisEventLog:
             elif is_last:
                 await self._writer.delete(key)  # a beginning without its end
         except (RedisError, OSError) as error:
-            logger.warning("message %s has no log from event %s on: %s", message_id, event["seq"], error)
+            logger.warning(
+                "message %s has no log from event %s on: %s", message_id, event["seq"], error
+            )
             self._broken.add(message_id)
         if is_last:
             self._broken.discard(message_id)
@@ -151,7 +161,9 @@ class RedisEventLog:
             if isinstance(result, Exception) and not has_it:
                 raise result
 
-    async def read(self, message_id: str, *, after: int, idle_s: float) -> AsyncIterator[Event | None]:
+    async def read(
+        self, message_id: str, *, after: int, idle_s: float
+    ) -> AsyncIterator[Event | None]:
         key = PREFIX + message_id
         block_ms = max(1, int(idle_s * 1000))
         try:
@@ -159,7 +171,9 @@ class RedisEventLog:
                 raise EventLogGoneError(message_id)
             last = max(0, after)
             while True:
-                reply: Any = await self._reader.xread({key: f"{last}-0"}, count=READ_AT_ONCE, block=block_ms)
+                reply: Any = await self._reader.xread(
+                    {key: f"{last}-0"}, count=READ_AT_ONCE, block=block_ms
+                )
                 streams = reply.items() if isinstance(reply, dict) else reply or ()
                 events = [_event(fields) for _, stream in streams for _, fields in stream]
                 if not events:

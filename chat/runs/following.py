@@ -107,4 +107,7 @@ def _replay(message_id: UUID, after: int) -> list[Event]:
             events.append({"type": "chunk", "content": message["answer"]})
         events += ending(message)
     first = max(0, after) + 1
-    return [{"seq": seq, "message_id": str(message_id), **event} for seq, event in enumerate(events, first)]
+    return [
+        {"seq": seq, "message_id": str(message_id), **event}
+        for seq, event in enumerate(events, first)
+    ]

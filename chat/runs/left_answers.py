@@ -32,7 +32,9 @@ def answers_being_written() -> dict[uuid.UUID, datetime]:
     """Answers that another process is to go on with should theirs have died, and when their leases run out."""
     since = timezone.now() - TAKEN_OVER_WITHIN
     rows = Message.objects.filter(
-        Q(status=STREAMING) | silent_run(), lease_expires_at__gt=since, taken_over__lt=TAKEN_OVER_AT_MOST
+        Q(status=STREAMING) | silent_run(),
+        lease_expires_at__gt=since,
+        taken_over__lt=TAKEN_OVER_AT_MOST,
     )
     written = rows.order_by("lease_expires_at").values_list("pk", "lease_expires_at")
     return {message_id: until for message_id, until in written if until}
@@ -42,21 +44,29 @@ def answer_declare_left(*, message_id: uuid.UUID, lease_expires_at: datetime) ->
     """End the lease of a run whose process has died. False: it has shown a sign of life since, or none at all yet: on a
     busy machine nobody may be listening for seconds after the question was stored."""
     never_renewed = F("created_at") + (timedelta(seconds=answers.STALE_AFTER_S) + FIRST_SIGN)
-    rows = Message.objects.filter(pk=message_id, lease_expires_at=lease_expires_at, lease_expires_at__gt=never_renewed)
+    rows = Message.objects.filter(
+        pk=message_id, lease_expires_at=lease_expires_at, lease_expires_at__gt=never_renewed
+    )
     return bool(rows.update(lease_expires_at=timezone.now()))
 
 
-def answer_take(*, message_id: uuid.UUID, shown: Recorded) -> tuple[uuid.UUID, tuple[values.Source, ...]] | None:
+def answer_take(
+    *, message_id: uuid.UUID, shown: Recorded
+) -> tuple[uuid.UUID, tuple[values.Source, ...]] | None:
     """Take an answer over from a run that died, with all that its readers were shown; its new token and its sources.
 
     None: somebody else has it, or it can't go on, as the conversation has another answer by now: then it is ended.
     """
-    left = Message.objects.filter(Q(status=STREAMING) | silent_run(), taken_over__lt=TAKEN_OVER_AT_MOST)
+    left = Message.objects.filter(
+        Q(status=STREAMING) | silent_run(), taken_over__lt=TAKEN_OVER_AT_MOST
+    )
     lease = Lease(left, message_id, seconds=answers.STALE_AFTER_S)
     try:
         with transaction.atomic():
             count = F("taken_over") + 1
-            if not lease.take(status=STREAMING, finished_at=None, text=clean_text(shown.text), taken_over=count):
+            if not lease.take(
+                status=STREAMING, finished_at=None, text=clean_text(shown.text), taken_over=count
+            ):
                 return None
             sources = _store_shown(message_id, shown)
     except IntegrityError:  # one_answer_at_once_per_session
@@ -66,9 +76,15 @@ def answer_take(*, message_id: uuid.UUID, shown: Recorded) -> tuple[uuid.UUID, t
 
 
 @transaction.atomic
-def answer_leave(*, message_id: uuid.UUID, shown: Recorded | None, token: uuid.UUID | None = None) -> None:
+def answer_leave(
+    *, message_id: uuid.UUID, shown: Recorded | None, token: uuid.UUID | None = None
+) -> None:
     """End an answer that nobody goes on with, as `interrupted`, with all that was shown. token: its holder's."""
-    ended: dict[str, Any] = {"status": Message.Status.INTERRUPTED, "finished_at": timezone.now(), **UNLEASED}
+    ended: dict[str, Any] = {
+        "status": Message.Status.INTERRUPTED,
+        "finished_at": timezone.now(),
+        **UNLEASED,
+    }
     if shown:
         ended["text"] = clean_text(shown.text)
     nobodys = Message.objects.filter(Q(status=STREAMING) | silent_run(), pk=message_id)

@@ -29,9 +29,13 @@ def count_answer(*, workflow: str, status: str, decision: str, support: str, tra
 
 def _count_call(call: ModelCall) -> None:
     if call.asked_ms is not None:
-        metrics.model_wait.labels(call.kind).observe(max(0.0, call.started_ms - call.asked_ms) / 1000)
+        metrics.model_wait.labels(call.kind).observe(
+            max(0.0, call.started_ms - call.asked_ms) / 1000
+        )
     if call.ended_ms is not None:
-        metrics.model_calls.labels(call.kind, call.model).observe(max(0.0, call.ended_ms - call.started_ms) / 1000)
+        metrics.model_calls.labels(call.kind, call.model).observe(
+            max(0.0, call.ended_ms - call.started_ms) / 1000
+        )
     if call.error:
         metrics.model_errors.labels(call.kind, call.model).inc()
     metrics.model_tokens.labels("read", call.model).inc(call.prompt_tokens)

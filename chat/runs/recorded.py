@@ -42,4 +42,6 @@ def recorded(events: Sequence[Event]) -> Recorded | None:
                 steps[step["seq"]] = step
     last = events[-1]
     ended = last["type"] in FINAL_TYPES
-    return Recorded(seq=last["seq"], text=text, sources=sources, steps=tuple(steps.values()), ended=ended)
+    return Recorded(
+        seq=last["seq"], text=text, sources=sources, steps=tuple(steps.values()), ended=ended
+    )

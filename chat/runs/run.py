@@ -23,7 +23,13 @@ from chat.models import Message
 from chat.runs.announcing import answer_announce
 from chat.runs.answer_events import AnswerEvents
 from chat.runs.answering import answer_question, engine_for
-from chat.runs.answers import EndStatus, Outcome, answer_finish, answer_hand_over, answer_save_partial
+from chat.runs.answers import (
+    EndStatus,
+    Outcome,
+    answer_finish,
+    answer_hand_over,
+    answer_save_partial,
+)
 from chat.runs.attachments import attachments_await
 from chat.runs.detached import detach
 from chat.runs.endings import DELETED, INTERNAL, TIMED_OUT, ending, error_event, failure_of
@@ -47,8 +53,12 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 End = Literal["stopped", "interrupted", "timeout", "refused", "handed_over"]
 
-SAVE_EVERY_S = 0.6  # an answer being written is stored this often: a kill costs its last second at most
-CANCEL_GRACE_S = 2.0  # a workflow that does not react to its cancellation for this long is left behind
+SAVE_EVERY_S = (
+    0.6  # an answer being written is stored this often: a kill costs its last second at most
+)
+CANCEL_GRACE_S = (
+    2.0  # a workflow that does not react to its cancellation for this long is left behind
+)
 STORE_AGAIN_S = 0.4  # between attempts to store an answer while the database is away
 
 
@@ -118,7 +128,9 @@ class Run:
 
         if self._joins:
             self.events.join(self._joins, self._begun.sources if self._begun else ())
-            if self._joins.text and not self._begun:  # nothing to go on from: it is written from its beginning
+            if (
+                self._joins.text and not self._begun
+            ):  # nothing to go on from: it is written from its beginning
                 await self.events.withdrawn()
             self.task = detach(to_its_end())
             return
@@ -161,7 +173,9 @@ class Run:
         work = self._work or asyncio.create_task(self._write())
         ending = asyncio.create_task(self._ending.wait())
         await asyncio.wait(
-            {work, ending}, timeout=settings.RAG.limits.answer_timeout_s, return_when=asyncio.FIRST_COMPLETED
+            {work, ending},
+            timeout=settings.RAG.limits.answer_timeout_s,
+            return_when=asyncio.FIRST_COMPLETED,
         )
         ending.cancel()
         if not work.done():
@@ -177,7 +191,9 @@ class Run:
             return self._broken_off("failed", failure_of(error, f"message {self.message.pk}"))
         answer = work.result()
         if not await self.events.complete(answer):
-            logger.warning("message %s: the answer differs from its chunks, which stand", self.message.pk)
+            logger.warning(
+                "message %s: the answer differs from its chunks, which stand", self.message.pk
+            )
         return self._outcome(answer_status(answer), answer)
 
     def _speak(self) -> None:
@@ -192,15 +208,23 @@ class Run:
 
     async def _write(self) -> Answer:
         if self._begun:
-            return await continue_answer(self._begun, engine=await engine_for(self.question), trace=self.trace)
+            return await continue_answer(
+                self._begun, engine=await engine_for(self.question), trace=self.trace
+            )
         if self._unread:
-            self.question = await attachments_await(self.question, unread=self._unread, trace=self.trace)
-        return await answer_question(self.question, workflow=self.message.workflow, trace=self.trace)
+            self.question = await attachments_await(
+                self.question, unread=self._unread, trace=self.trace
+            )
+        return await answer_question(
+            self.question, workflow=self.message.workflow, trace=self.trace
+        )
 
     def _broken_off(self, status: EndStatus, failure: AppError | None = None) -> Outcome:
         """With the sources that were sent; cited are those that the text so far cites."""
         cited = brackets_of(self.events.sources).cited(self.events.text)
-        sources = tuple(replace(source, cited=source.marker in cited) for source in self.events.sources)
+        sources = tuple(
+            replace(source, cited=source.marker in cited) for source in self.events.sources
+        )
         answer = Answer(decision="ANSWER", text=self.events.text, sources=sources)
         if self._begun:  # what was there stays an answer, whatever becomes of its rest
             stored: Any = self.message
@@ -211,7 +235,9 @@ class Run:
                 return replace(outcome, degraded=[reason, *outcome.degraded])
         return self._outcome(status, answer, failure)
 
-    def _outcome(self, status: EndStatus, answer: Answer, failure: AppError | None = None) -> Outcome:
+    def _outcome(
+        self, status: EndStatus, answer: Answer, failure: AppError | None = None
+    ) -> Outcome:
         return Outcome(
             status=status,
             answer=replace(answer, text=self.events.text),
@@ -229,7 +255,10 @@ class Run:
         await self.events.emit()
         await self._stored(
             lambda: answer_hand_over(
-                message_id=self.message.pk, run_id=self._token, text=self.events.text, sources=self.events.sources
+                message_id=self.message.pk,
+                run_id=self._token,
+                text=self.events.text,
+                sources=self.events.sources,
             )
         )
 
@@ -283,7 +312,9 @@ class Run:
         if self._begun:
             outcome = self._broken_off("interrupted")
         try:
-            await database_call(answer_finish, message_id=message_id, run_id=self._token, outcome=outcome)
+            await database_call(
+                answer_finish, message_id=message_id, run_id=self._token, outcome=outcome
+            )
         except DatabaseError as error:
             logger.error("the text of message %s is not stored: %s", message_id, error)
         await self.events.emit(error_event(INTERNAL))

@@ -43,4 +43,6 @@ async def is_listened_for(message_id: UUID) -> bool:
     log = get_event_log()
     if isinstance(log, MemoryEventLog):
         return True
-    return await log.subscribers(f"{get_channel_layer().prefix}__group__{stop_group(message_id)}") > 0
+    return (
+        await log.subscribers(f"{get_channel_layer().prefix}__group__{stop_group(message_id)}") > 0
+    )

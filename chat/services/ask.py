@@ -29,7 +29,14 @@ from ragsite.core.text import clean_line, clean_text
 from retrieval.compose import get_engine
 from retrieval.engine.providers.server import canonical
 from retrieval.engine.text import quoting
-from retrieval.engine.values import AnswerOptions, DocumentTask, HistoryMessage, Question, SearchFilters, SearchScope
+from retrieval.engine.values import (
+    AnswerOptions,
+    DocumentTask,
+    HistoryMessage,
+    Question,
+    SearchFilters,
+    SearchScope,
+)
 from retrieval.engine.workflows.registry import require_offered
 from retrieval.knowledge.scopes import scope_attached, scope_for, scope_of_documents
 from retrieval.knowledge.selectors import attached_documents, collection_addresses, documents_named
@@ -125,7 +132,13 @@ def _answer_create(
             if regenerated:
                 question = _question_reopen(regenerated)
             else:
-                last = edited.follows if edited else None if is_new else selectors.last_question(session.pk)
+                last = (
+                    edited.follows
+                    if edited
+                    else None
+                    if is_new
+                    else selectors.last_question(session.pk)
+                )
                 question = _question_new(session, text, edited, follows=last)
             answer = Message(
                 id=lease.pk,
@@ -141,7 +154,9 @@ def _answer_create(
             unread: list[UUID] = []
             if session_id is not None:  # files are attached to a conversation by its id
                 scope, unread = with_attachments(scope, user=user, conversation_id=session.pk)
-            asked = replace(question_of(answer, user=user, scope=scope), again=regenerated is not None)
+            asked = replace(
+                question_of(answer, user=user, scope=scope), again=regenerated is not None
+            )
             run = Run(answer, asked, unread=unread)
             early.begin(run)
             session.save()
@@ -151,9 +166,13 @@ def _answer_create(
     return run
 
 
-def with_attachments(scope: SearchScope, *, user: User, conversation_id: UUID) -> tuple[SearchScope, list[UUID]]:
+def with_attachments(
+    scope: SearchScope, *, user: User, conversation_id: UUID
+) -> tuple[SearchScope, list[UUID]]:
     """The scope beside the files of the conversation, and which of them are still to be read."""
-    attached = dict(attached_documents(user=user, conversation_id=conversation_id).values_list("pk", "status"))
+    attached = dict(
+        attached_documents(user=user, conversation_id=conversation_id).values_list("pk", "status")
+    )
     if not attached:
         return scope, []
     unread = [key for key, status in attached.items() if status not in FINISHED]
@@ -167,7 +186,11 @@ def _title_of(text: str) -> str:
 def _is_named_by(question: Message | None, session: Session) -> bool:
     """Whether the conversation goes by this question, its first one, and was not renamed. Once it is shared its title
     stays: readers see it as it was."""
-    if question is None or question.follows_id is not None or session.title != _title_of(question.text):
+    if (
+        question is None
+        or question.follows_id is not None
+        or session.title != _title_of(question.text)
+    ):
         return False
     return not session.shares.exists()
 
@@ -194,7 +217,9 @@ def _keep_addresses(request: dict[str, Any], scope: SearchScope) -> None:
         request["collection_ids"] = list(scope.ids)
 
 
-def _question_new(session: Session, text: str, edited: Message | None, *, follows: Message | None) -> Message:
+def _question_new(
+    session: Session, text: str, edited: Message | None, *, follows: Message | None
+) -> Message:
     """Not stored yet; `edited` and its versions are superseded by it."""
     if edited:
         show(edited)
@@ -208,7 +233,9 @@ def _question_reopen(answer: Message) -> Message:
     question = answer.reply_to
     assert question is not None
     show(question)
-    Message.objects.filter(session=answer.session_id, reply_to=question).update(superseded=True, **UNLEASED)
+    Message.objects.filter(session=answer.session_id, reply_to=question).update(
+        superseded=True, **UNLEASED
+    )
     return question
 
 
@@ -223,8 +250,12 @@ def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
     if "history" in request:  # of a client that sends all of a conversation each time
         history = tuple(HistoryMessage(**message) for message in request["history"])
     else:
-        history = () if is_first else selectors.history_before(question, limit=quoting.HISTORY_MESSAGES)
-    remembers = answer.session.kept and bound_to(user) is None  # what is remembered comes from any collection
+        history = (
+            () if is_first else selectors.history_before(question, limit=quoting.HISTORY_MESSAGES)
+        )
+    remembers = (
+        answer.session.kept and bound_to(user) is None
+    )  # what is remembered comes from any collection
     return Question(
         text=question.text,
         scope=scope,
@@ -256,20 +287,27 @@ def request_scope(*, user: User, request: Mapping[str, Any]) -> SearchScope:
     task = request.get("task")
     if task and not ids:
         raise InvalidInputError(
-            worded("Name the document that this is about."), fields={"documents": [worded("At least one.")]}
+            worded("Name the document that this is about."),
+            fields={"documents": [worded("At least one.")]},
         )
     if task == "compare" and len(ids) != COMPARED:
         raise InvalidInputError(
-            worded("Name the two documents to compare."), fields={"documents": [worded("Exactly two.")]}
+            worded("Name the two documents to compare."),
+            fields={"documents": [worded("Exactly two.")]},
         )
     if not ids:
-        return scope_for(user=user, names=request.get("collection_ids") or request.get("collections", ()))
+        return scope_for(
+            user=user, names=request.get("collection_ids") or request.get("collections", ())
+        )
     documents = documents_named(user=user, ids=ids)
     for document in documents:
         # For files of its conversation a question waits.
         if document.collection.conversation_id is None and document.status != Document.Status.READY:
             raise InvalidInputError(
-                worded("“{title}” has not been read yet; ask again when it is ready.", title=document.title),
+                worded(
+                    "“{title}” has not been read yet; ask again when it is ready.",
+                    title=document.title,
+                ),
                 fields={"documents": [str(document.pk)]},
             )
     return scope_of_documents(documents)
@@ -279,9 +317,9 @@ def show(message: Message) -> None:
     """Make it, and what it follows, the versions that the conversation shows."""
     parents = {
         pk: (follows or reply_to, superseded)
-        for pk, follows, reply_to, superseded in Message.objects.filter(session=message.session_id).values_list(
-            "pk", "follows", "reply_to", "superseded"
-        )
+        for pk, follows, reply_to, superseded in Message.objects.filter(
+            session=message.session_id
+        ).values_list("pk", "follows", "reply_to", "superseded")
     }
     at: UUID | None = message.pk
     while at is not None:
@@ -296,7 +334,9 @@ def show(message: Message) -> None:
 async def _model_chosen(model: str) -> str:
     """Its whole name. Raises InvalidInputError for one that can't be chosen here and now."""
     status = await get_engine().models.status()
-    if whole := next((name for name in status.chat_models if canonical(name) == canonical(model)), ""):
+    if whole := next(
+        (name for name in status.chat_models if canonical(name) == canonical(model)), ""
+    ):
         return whole
     known = ", ".join(status.chat_models[:SHOWN_MODELS]) or "-"
     raise InvalidInputError(fields={"model": [worded("One of {known}.", known=known)]})
@@ -306,7 +346,9 @@ def _session(*, user: User, session_id: UUID | None, kept: bool) -> Session:
     """The user's session, locked, or one that is not stored yet. Raises SessionNotFoundError, AnswerInProgressError."""
     if session_id is None:
         return Session(user=user, key=key_of(user), kept=kept)
-    session = selectors.own_sessions(user).select_for_update().filter(pk=session_id).order_by().first()
+    session = (
+        selectors.own_sessions(user).select_for_update().filter(pk=session_id).order_by().first()
+    )
     if session is None:
         if selectors.conversation_exists(user=user, session_id=session_id):
             return Session(pk=session_id, user=user, key=key_of(user))

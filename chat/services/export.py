@@ -31,7 +31,11 @@ def _markdown(session: Session, messages: list[Message]) -> str:
         parts.append(f"## {who} · {message.created_at:%Y-%m-%d %H:%M} UTC")
         parts.append(message.text or f"*({message.get_status_display()})*")
         if sources := [source for source in message.sources.all() if source.cited]:
-            parts.append("\n".join(f"- [{source.marker}] {source.title}{_place(source)}" for source in sources))
+            parts.append(
+                "\n".join(
+                    f"- [{source.marker}] {source.title}{_place(source)}" for source in sources
+                )
+            )
     return "\n\n".join(parts) + "\n"
 
 

@@ -20,7 +20,13 @@ WINDOW_S = 60
 
 def lock_asking(user: User) -> None:
     """One ask of a user at a time. Raises PermissionDeniedError: an open socket may outlive its account."""
-    if not User.objects.select_for_update().filter(pk=user.pk, is_active=True).order_by().values_list("pk").first():
+    if (
+        not User.objects.select_for_update()
+        .filter(pk=user.pk, is_active=True)
+        .order_by()
+        .values_list("pk")
+        .first()
+    ):
         raise PermissionDeniedError
 
 
@@ -30,7 +36,9 @@ def check_limits(user: User) -> None:
     now = timezone.now()
     answers = Message.objects.filter(session__user=user, role=Message.Role.ASSISTANT)
     since = now - timedelta(seconds=WINDOW_S)
-    counted = answers.filter(Q(created_at__gt=since) | Q(status=Message.Status.STREAMING)).order_by("created_at")
+    counted = answers.filter(Q(created_at__gt=since) | Q(status=Message.Status.STREAMING)).order_by(
+        "created_at"
+    )
     rows = list(counted.only("created_at", "status", "lease_token", "lease_expires_at"))
     begun = [row.created_at for row in rows if row.created_at > since]
     streaming = [row for row in rows if row.status == Message.Status.STREAMING]

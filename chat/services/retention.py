@@ -13,10 +13,21 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from chat.models import AnswerReview, DecisionStep, DeskEvent, FilledPrompt, Message, Session, Share, Source
+from chat.models import (
+    AnswerReview,
+    DecisionStep,
+    DeskEvent,
+    FilledPrompt,
+    Message,
+    Session,
+    Share,
+    Source,
+)
 
 AT_ONCE = 100
-ASSIGNED = Q(state=AnswerReview.State.TODO, assignee__isnull=False)  # every answer is to do; this one is somebody's
+ASSIGNED = Q(
+    state=AnswerReview.State.TODO, assignee__isnull=False
+)  # every answer is to do; this one is somebody's
 
 
 # ------------------------------------------------------------------------------------------------ conversations

@@ -33,7 +33,9 @@ def session_update(*, user: User, session_id: UUID, changes: Mapping[str, Any]) 
     if "title" in changes:
         columns["title"] = clean_line(changes["title"])
         if not columns["title"]:
-            raise InvalidInputError(fields={"title": [worded("From {least} to {most} characters.", least=1, most=200)]})
+            raise InvalidInputError(
+                fields={"title": [worded("From {least} to {most} characters.", least=1, most=200)]}
+            )
     if "folder" in changes:
         columns["folder"] = clean_line(changes["folder"] or "")
     if "pinned" in changes:

@@ -24,7 +24,12 @@ from chat import selectors
 from chat.messages.data import cited_page, weak_sentences
 from chat.messages.rendering import reachable, render_answer
 from chat.models import Message, Session, Share, Source
-from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
+from ragsite.core.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    PermissionDeniedError,
+)
 from ragsite.core.messages import worded
 from retrieval.knowledge.selectors import visible_documents
 
@@ -32,7 +37,9 @@ MESSAGES_SHARED = 1000  # of one conversation, the newest
 SALT = "chat.share"
 
 
-def session_share(*, user: User, session_id: UUID, scope: str, expires_at: datetime | None = None) -> Share:
+def session_share(
+    *, user: User, session_id: UUID, scope: str, expires_at: datetime | None = None
+) -> Share:
     """Raises SessionNotFoundError, PermissionDeniedError where the site has no secret links, InvalidInputError,
     ConflictError where no message is there to show."""
     session = selectors.session_get(user=user, session_id=session_id)
@@ -46,10 +53,14 @@ def session_share(*, user: User, session_id: UUID, scope: str, expires_at: datet
         )
     if expires_at is not None and expires_at <= timezone.now():
         raise InvalidInputError(fields={"expires_at": [worded("Give a time in the future.")]})
-    shown = selectors.message_list(user=user, session=session).exclude(status=Message.Status.STREAMING)
+    shown = selectors.message_list(user=user, session=session).exclude(
+        status=Message.Status.STREAMING
+    )
     ids = [str(pk) for pk in shown.values_list("pk", flat=True)]
     if not ids:
-        raise ConflictError(worded("There is nothing to share yet; ask a question first."), code="nothing_to_share")
+        raise ConflictError(
+            worded("There is nothing to share yet; ask a question first."), code="nothing_to_share"
+        )
     with transaction.atomic():
         Session.objects.select_for_update().get(pk=session.pk)
         Share.objects.filter(session=session, scope=scope).delete()
@@ -83,7 +94,9 @@ def share_signature(share_id: UUID) -> str:
     return salted_hmac(SALT, share_id.hex, algorithm="sha256").hexdigest()
 
 
-def share_open(*, share_id: UUID, reader: User | AnonymousUser, signature: str | None = None) -> Share:
+def share_open(
+    *, share_id: UUID, reader: User | AnonymousUser, signature: str | None = None
+) -> Share:
     """The share that an address means; that of a closed account leads nowhere. Raises NotFoundError, whatever is the
     matter with it."""
     scope = Share.Scope.SITE if signature is None else Share.Scope.LINK
@@ -94,7 +107,9 @@ def share_open(*, share_id: UUID, reader: User | AnonymousUser, signature: str |
     if signature is None:
         allowed = reader.is_authenticated
     else:
-        allowed = settings.SHARE_LINKS and constant_time_compare(signature, share_signature(share.pk))
+        allowed = settings.SHARE_LINKS and constant_time_compare(
+            signature, share_signature(share.pk)
+        )
     if not allowed:
         raise NotFoundError
     return share
@@ -105,7 +120,9 @@ def shared_entries(*, share: Share, reader: User | AnonymousUser) -> list[dict[s
     nor text is given, but the marker, under `hidden`; who has no account reads those of public collections that the
     site has approved. Results of web searches are shown."""
     messages = list(selectors.messages_shared(session_id=share.session_id, ids=share.message_ids))
-    readable = _readable([source for message in messages for source in message.sources.all()], reader)
+    readable = _readable(
+        [source for message in messages for source in message.sources.all()], reader
+    )
     return [_entry(number, message, readable) for number, message in enumerate(messages)]
 
 
@@ -123,7 +140,9 @@ def _entry(number: int, message: Message, readable: set[UUID]) -> dict[str, Any]
         for source in cited
     ]
     html = render_answer(
-        message.text, markers={source.marker for source in cited}, weak=weak_sentences(message.grounding or [])
+        message.text,
+        markers={source.marker for source in cited},
+        weak=weak_sentences(message.grounding or []),
     )
     linked = reachable(html).replace('href="#source-', f'href="#source-{number}-')
     return {

@@ -47,7 +47,9 @@ async def ask_or_stop(*, user: User, **arguments: Any) -> Run:
     """As `ask`, for a program that owns the answer: one that leaves meanwhile stops it, too. The conversation is kept
     only where the owner of the API key wants it."""
     key = key_of(user)
-    asking = asyncio.create_task(ask(user=user, kept=key is not None and key.keeps_conversations, **arguments))
+    asking = asyncio.create_task(
+        ask(user=user, kept=key is not None and key.keeps_conversations, **arguments)
+    )
     try:
         return await asyncio.shield(asking)
     except asyncio.CancelledError:
@@ -60,7 +62,9 @@ async def _stop_begun(asking: asyncio.Task[Run]) -> None:
         await run_stop((await asking).message.pk)
 
 
-async def follow_or_stop(message_id: UUID, credential: Credential | None) -> AsyncIterator[Event | None]:
+async def follow_or_stop(
+    message_id: UUID, credential: Credential | None
+) -> AsyncIterator[Event | None]:
     """As `follow`, for a caller that owns the answer: who leaves before its end stops it. Raises SignedOutError."""
     ended = False
     try:
@@ -84,5 +88,7 @@ async def run_stop(message_id: UUID) -> None:
             await stop_ask(message_id)
             await asyncio.wait_for(final_event(message_id), STOP_TIMEOUT_S)
         except (RedisError, OSError) as error:  # OSError: TimeoutError too
-            logger.warning("message %s could not be stopped elsewhere: %s", message_id, type(error).__name__)
+            logger.warning(
+                "message %s could not be stopped elsewhere: %s", message_id, type(error).__name__
+            )
     await database_call(answer_stop_silent, message_id=message_id)

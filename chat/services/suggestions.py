@@ -31,7 +31,9 @@ def suggestions(*, user: User, language: str) -> list[dict[str, str]]:
     First those in the reader's language; of the sample's, which come in several, only these.
     """
     answered = [*get_feedback().checked_questions(user=user, limit=LOOKED_AT), *_rated_well(user)]
-    offered = [{"text": text, "language": detect_language(text)} for text in dict.fromkeys(answered)]
+    offered = [
+        {"text": text, "language": detect_language(text)} for text in dict.fromkeys(answered)
+    ]
     own = [{"text": text, "language": language} for text in _about_own_documents(user)]
     offered += own or _of_the_samples(user, language, known=answered)
     offered.sort(key=lambda entry: _distance(entry["language"], language or "en"))
@@ -55,11 +57,19 @@ def _about_own_documents(user: User) -> list[str]:
     """In the reader's language. The heading with most text below it, which the document surely says something about."""
     questions = []
     for document in own_documents(user).order_by("-created_at")[:OWN_SHOWN]:
-        chunks = Chunk.objects.filter(document=document).exclude(heading="").order_by("-token_count", "seq")
+        chunks = (
+            Chunk.objects.filter(document=document)
+            .exclude(heading="")
+            .order_by("-token_count", "seq")
+        )
         heading = chunks.values_list("heading", flat=True).first() or ""
         part = heading.split(HEADING_JOIN)[-1].strip()
         if part and part != document.title:
-            questions.append(translate("What does “{title}” say about “{part}”?", title=document.title, part=part))
+            questions.append(
+                translate(
+                    "What does “{title}” say about “{part}”?", title=document.title, part=part
+                )
+            )
         else:
             questions.append(translate("What is “{title}” about?", title=document.title))
     return questions
@@ -75,6 +85,12 @@ def _rated_well(user: User) -> list[str]:
         document_id__in=default_documents(user).values("pk")
     )
     cited = Source.objects.filter(message=OuterRef("message"), cited=True)
-    rows = AnswerReview.objects.filter(Exists(cited), ~Exists(gone), user=user, worst_score__gte=GOOD)
-    rows = rows.filter(decision=Message.Decision.ANSWER, message__superseded=False, message__reply_to__follows=None)
-    return list(rows.order_by("-created_at").values_list("message__reply_to__text", flat=True)[:LOOKED_AT])
+    rows = AnswerReview.objects.filter(
+        Exists(cited), ~Exists(gone), user=user, worst_score__gte=GOOD
+    )
+    rows = rows.filter(
+        decision=Message.Decision.ANSWER, message__superseded=False, message__reply_to__follows=None
+    )
+    return list(
+        rows.order_by("-created_at").values_list("message__reply_to__text", flat=True)[:LOOKED_AT]
+    )

@@ -19,7 +19,12 @@ from chat.runs.answers import steps_stored
 from chat.runs.draining import RestartingError, is_draining
 from chat.runs.event_log import EventLogGoneError, get_event_log
 from chat.runs.following import end_of
-from chat.runs.left_answers import answer_declare_left, answer_leave, answer_take, answers_being_written
+from chat.runs.left_answers import (
+    answer_declare_left,
+    answer_leave,
+    answer_take,
+    answers_being_written,
+)
 from chat.runs.recorded import Recorded, recorded
 from chat.runs.run import Run
 from chat.runs.running import run_find
@@ -124,7 +129,9 @@ def _taken(message_id: UUID, shown: Recorded) -> Run:
     if taken is None:
         raise _NotTakenError
     token, sources = taken
-    message = Message.objects.select_related("session__user", "session__key", "reply_to").get(pk=message_id)
+    message = Message.objects.select_related("session__user", "session__key", "reply_to").get(
+        pk=message_id
+    )
     user = message.session.user
     user.api_key = message.session.key  # type: ignore[attr-defined]  # it sees what the key sees, and no more
     has_begun = bool(shown.text.strip()) and bool(sources)
@@ -139,5 +146,9 @@ def _taken(message_id: UUID, shown: Recorded) -> Run:
             raise _NotTakenError from error
         scope, unread = with_attachments(scope, user=user, conversation_id=message.session_id)
     question = question_of(message, user=user, scope=scope)
-    begun = PartialAnswer(question=question, text=shown.text, sources=sources) if has_begun else None
-    return Run(message, question, unread=unread, begun=begun, steps=steps_stored(message), joins=shown)
+    begun = (
+        PartialAnswer(question=question, text=shown.text, sources=sources) if has_begun else None
+    )
+    return Run(
+        message, question, unread=unread, begun=begun, steps=steps_stored(message), joins=shown
+    )

@@ -43,11 +43,17 @@ async def message_regenerate(*, user: User, message_id: UUID, request: Mapping[s
     if message.status == Message.Status.STREAMING:
         raise AnswerInProgressError
     return await ask(
-        user=user, text=message.reply_to.text, session_id=message.session_id, request=request, regenerated=message
+        user=user,
+        text=message.reply_to.text,
+        session_id=message.session_id,
+        request=request,
+        regenerated=message,
     )
 
 
-async def message_edit(*, user: User, message_id: UUID, text: str, request: Mapping[str, Any]) -> Run:
+async def message_edit(
+    *, user: User, message_id: UUID, text: str, request: Mapping[str, Any]
+) -> Run:
     """Ask a question in other words, as it was asked else but for what `request` holds: a branch of the conversation.
 
     The question as it was stays, with its answers and all that follows them. An answer's id means the question that it
@@ -56,7 +62,9 @@ async def message_edit(*, user: User, message_id: UUID, text: str, request: Mapp
     """
     message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
     question = message.reply_to or message
-    return await ask(user=user, text=text, session_id=message.session_id, request=request, edited=question)
+    return await ask(
+        user=user, text=text, session_id=message.session_id, request=request, edited=question
+    )
 
 
 async def message_continue(*, user: User, message_id: UUID) -> Run:
@@ -68,7 +76,9 @@ async def message_continue(*, user: User, message_id: UUID) -> Run:
     """
     message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
     if message.role != Message.Role.ASSISTANT:
-        raise InvalidInputError(worded("Only an answer can be continued; give the answer's id, not the question's."))
+        raise InvalidInputError(
+            worded("Only an answer can be continued; give the answer's id, not the question's.")
+        )
     if message.status == Message.Status.STREAMING:
         raise AnswerInProgressError
     if message.status not in INCOMPLETE:
@@ -94,7 +104,11 @@ def _answer_take_up(*, user: User, message: Message) -> Run:
         with transaction.atomic():
             lock_asking(user)
             check_limits(user)
-            fields: dict[str, Any] = {"status": Message.Status.STREAMING, "finished_at": None, **lease.columns()}
+            fields: dict[str, Any] = {
+                "status": Message.Status.STREAMING,
+                "finished_at": None,
+                **lease.columns(),
+            }
             if not has_begun:
                 fields["text"] = ""
             open_answer = Message.objects.filter(pk=message.pk, status__in=INCOMPLETE)

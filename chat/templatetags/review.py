@@ -54,7 +54,9 @@ PLACES = (
         "curate",
     ),
     Place(
-        gettext_lazy("Feedback"), ("review_revisions", "review_revision", "review_boosts", "review_boost_new"), "curate"
+        gettext_lazy("Feedback"),
+        ("review_revisions", "review_revision", "review_boosts", "review_boost_new"),
+        "curate",
     ),
     Place(gettext_lazy("Dashboard"), ("review_dashboard",)),
     Place(gettext_lazy("Replay history"), ("review_replays", "review_replay", "review_replay_new")),
@@ -88,7 +90,8 @@ def desk_tabs(context: dict[str, Any], name: str) -> dict[str, Any]:
 def _links(places: Sequence[Place], request: HttpRequest) -> list[dict[str, Any]]:
     here = request.resolver_match.url_name if request.resolver_match else ""
     return [
-        {"name": place.name, "address": reverse(place.pages[0]), "current": here in place.pages} for place in places
+        {"name": place.name, "address": reverse(place.pages[0]), "current": here in place.pages}
+        for place in places
     ]
 
 
@@ -103,7 +106,11 @@ def seconds(ms: Any) -> str:
     """1.4 s of 1400, 250 ms of 250; "–" where nothing was measured."""
     if not isinstance(ms, int | float):
         return "–"
-    return _("{time} ms").format(time=round(ms)) if ms < 1000 else _("{time} s").format(time=f"{ms / 1000:.1f}")
+    return (
+        _("{time} ms").format(time=round(ms))
+        if ms < 1000
+        else _("{time} s").format(time=f"{ms / 1000:.1f}")
+    )
 
 
 @register.filter
@@ -115,4 +122,6 @@ def grouped(number: Any) -> str:
 @register.filter
 def unmarked(text: str) -> str:
     """The words of a Markdown text, for a line or two in a list."""
-    return _MARKUP.sub(lambda found: found[2] or _ESCAPED.sub(r"\1", found[1] or ""), (text or "")[:2000])
+    return _MARKUP.sub(
+        lambda found: found[2] or _ESCAPED.sub(r"\1", found[1] or ""), (text or "")[:2000]
+    )

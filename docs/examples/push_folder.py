@@ -17,12 +17,16 @@ import httpx
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("site")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--collection", default="documents")
     parser.add_argument("--source", default="folder")
-    parser.add_argument("--pushed", type=Path, default=Path("pushed.json"), help="keys of the last run")
+    parser.add_argument(
+        "--pushed", type=Path, default=Path("pushed.json"), help="keys of the last run"
+    )
     given = parser.parse_args()
     headers = {"Authorization": f"Bearer {os.environ['RAGSITE_KEY']}"}
     before = set(json.loads(given.pushed.read_text())) if given.pushed.exists() else set()
@@ -31,14 +35,19 @@ def main() -> int:
         for path in sorted(path for path in given.folder.rglob("*") if path.is_file()):
             key, data = path.relative_to(given.folder).as_posix(), path.read_bytes()
             address = f"/api/documents/by-key/{given.source}/{quote(key)}"
-            fields = {"collection": given.collection, "content_hash": hashlib.sha256(data).hexdigest()}
+            fields = {
+                "collection": given.collection,
+                "content_hash": hashlib.sha256(data).hexdigest(),
+            }
             # As multipart without a file: httpx takes fields for it when they come as files without a name.
             asked = site.put(address, files={name: (None, value) for name, value in fields.items()})
             if asked.status_code == 409:
                 asked = site.put(address, data=fields, files={"file": (path.name, data)})
             now.add(key)
             failed += asked.is_error
-            print(f"{key}: {asked.json()['error']['message'] if asked.is_error else asked.json()['outcome']}")
+            print(
+                f"{key}: {asked.json()['error']['message'] if asked.is_error else asked.json()['outcome']}"
+            )
         for key in sorted(before - now):
             address = f"/api/documents/by-key/{given.source}/{quote(key)}"
             site.delete(address, params={"collection": given.collection}).raise_for_status()

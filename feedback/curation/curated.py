@@ -62,7 +62,10 @@ def curated_save(
     for line in (line for other, more in others for line in (other, *more)):
         if wording(line).words in own:
             raise ConflictError(
-                worded("“{question}” already has another checked answer. Change or withdraw that one.", question=line)
+                worded(
+                    "“{question}” already has another checked answer. Change or withdraw that one.",
+                    question=line,
+                )
             )
     answer.question = question
     answer.wordings = list(wordings)
@@ -72,7 +75,8 @@ def curated_save(
     answer.save()
     answer.sources.all().delete()
     CuratedSource.objects.bulk_create(
-        CuratedSource(answer=answer, marker=marker, **passage._asdict()) for marker, passage in enumerate(passages, 1)
+        CuratedSource(answer=answer, marker=marker, **passage._asdict())
+        for marker, passage in enumerate(passages, 1)
     )
     return answer
 
@@ -86,16 +90,22 @@ def curated_end(*, answer: CuratedAnswer, by: User) -> None:
 
 def curated_outdated(answers: Iterable[CuratedAnswer]) -> set[UUID]:
     """Those that are not given, since a passage is not there any more as it was."""
-    stands = Chunk.objects.filter(document=OuterRef("document_id"), document__superseded_at=None, text=OuterRef("text"))
+    stands = Chunk.objects.filter(
+        document=OuterRef("document_id"), document__superseded_at=None, text=OuterRef("text")
+    )
     return set(
-        CuratedSource.objects.filter(~Exists(stands), answer__in=list(answers)).values_list("answer_id", flat=True)
+        CuratedSource.objects.filter(~Exists(stands), answer__in=list(answers)).values_list(
+            "answer_id", flat=True
+        )
     )
 
 
 # ------------------------------------------------------------------------------------------------ for searches
 class _Known(NamedTuple):
     stamp: Stamp
-    answers: dict[tuple[str, ...], tuple[str, str]]  # by wording the answer's id and the wording itself
+    answers: dict[
+        tuple[str, ...], tuple[str, str]
+    ]  # by wording the answer's id and the wording itself
 
 
 class LiveCuratedAnswers:
@@ -120,7 +130,9 @@ class LiveCuratedAnswers:
 
 def _load(known: _Known | None) -> _Known:
     """As in the database; the same object where nothing has changed."""
-    counted = CuratedAnswer.objects.aggregate(count=Count("pk"), changed=Max("updated_at"), ended=Max("ended_at"))
+    counted = CuratedAnswer.objects.aggregate(
+        count=Count("pk"), changed=Max("updated_at"), ended=Max("ended_at")
+    )
     stamp = (counted["count"], counted["changed"], counted["ended"])
     if known is not None and known.stamp == stamp:
         return known
@@ -137,7 +149,10 @@ def _answer(key: str, question: str, collection_ids: tuple[str, ...]) -> Answer 
         document__collection__in=list(map(UUID, collection_ids)), document__superseded_at=None
     )
     readable = readable.select_related("document").order_by("seq")
-    chunks = [readable.filter(document=source.document_id, text=source.text).first() for source in answer.sources.all()]
+    chunks = [
+        readable.filter(document=source.document_id, text=source.text).first()
+        for source in answer.sources.all()
+    ]
     passages = tuple(stored_chunk(chunk) for chunk in chunks if chunk)
     if len(passages) < len(chunks):
         return None

@@ -59,7 +59,9 @@ questions_answered = Signal()
 def unanswered(since: Any) -> QuerySet[Message]:
     """Questions that got no answer by a model's word, while everything was read, and badly rated answers; not those
     that were written anew. Without a model nobody has said that the documents lack an answer."""
-    bad = Rating.objects.filter(message=OuterRef("pk"), source=None, score__lte=BAD_SCORE).exclude(tags=ONLY_STYLE)
+    bad = Rating.objects.filter(message=OuterRef("pk"), source=None, score__lte=BAD_SCORE).exclude(
+        tags=ONLY_STYLE
+    )
     answers = Message.objects.filter(
         session__kept=True, role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since
     )
@@ -76,7 +78,9 @@ def gaps_refresh() -> int:
     try:
         since = timezone.now() - timedelta(days=DAYS)
         still = unanswered(since)
-        GapQuestion.objects.filter(message__created_at__gte=since).exclude(message__in=still.values("pk")).delete()
+        GapQuestion.objects.filter(message__created_at__gte=since).exclude(
+            message__in=still.values("pk")
+        ).delete()
         new = still.exclude(pk__in=GapQuestion.objects.values("message")).select_related("reply_to")
         made = _place(list(new.order_by("-created_at")[:MOST_QUESTIONS])[::-1])
         KnowledgeGap.objects.filter(questions=None, note="", assignee=None, documents=None).delete()
@@ -161,8 +165,17 @@ class _Leaders:
         if vector is not None and self._vectors:
             if self._matrix is None:
                 self._matrix = np.stack(self._vectors)
-            near.update(self._embedded[row] for row in np.flatnonzero(self._matrix @ vector >= COSINE))
-        return next((self._gaps[at] for at in sorted(near) if self._gaps[at].collection_id == collection_id), None)
+            near.update(
+                self._embedded[row] for row in np.flatnonzero(self._matrix @ vector >= COSINE)
+            )
+        return next(
+            (
+                self._gaps[at]
+                for at in sorted(near)
+                if self._gaps[at].collection_id == collection_id
+            ),
+            None,
+        )
 
 
 def _embedded(texts: Sequence[str]) -> tuple[str, Mapping[str, Vector]]:
@@ -173,7 +186,9 @@ def _embedded(texts: Sequence[str]) -> tuple[str, Mapping[str, Vector]]:
             embedder = await engine.models.default_embedder()
             if embedder.space == BUILTIN_SPACE:
                 return "", {}
-            return embedder.space.model, dict(zip(texts, await embedder.embed_queries(list(texts)), strict=True))
+            return embedder.space.model, dict(
+                zip(texts, await embedder.embed_queries(list(texts)), strict=True)
+            )
         except EmbeddingUnavailableError as error:
             logger.info("knowledge gaps: questions are compared by words alone: %s", error.reason)
             return "", {}
@@ -205,7 +220,11 @@ def gap_list(*, state: str = "", assignee: str = "") -> QuerySet[KnowledgeGap]:
     if state:
         gaps = gaps.filter(state=state)
     if assignee:
-        gaps = gaps.filter(assignee=None) if assignee == "-" else gaps.filter(assignee__username=assignee)
+        gaps = (
+            gaps.filter(assignee=None)
+            if assignee == "-"
+            else gaps.filter(assignee__username=assignee)
+        )
     return gaps.order_by(F("count").desc(), F("newest_at").desc(nulls_last=True), "-pk")
 
 
@@ -231,7 +250,9 @@ def _tell_of_closing(gap: KnowledgeGap, *, by: int) -> None:
 
 
 @transaction.atomic
-def gap_document_add(*, access: DeskAccess, gap: KnowledgeGap, document: Document, close: bool) -> GapDocument:
+def gap_document_add(
+    *, access: DeskAccess, gap: KnowledgeGap, document: Document, close: bool
+) -> GapDocument:
     """A document that should answer the gap's questions. They are asked again as soon as it is ready (at once where it
     is); close: the gap is closed with it, and reopened where some are not answered then."""
     access.require("curate")
@@ -247,12 +268,19 @@ def gap_document_add(*, access: DeskAccess, gap: KnowledgeGap, document: Documen
 
 def gap_document_ready(document_id: UUID) -> None:
     """Ask the questions of the gaps that it was added for, in the name of who added it."""
-    for added in GapDocument.objects.filter(document=document_id, asked=False).select_related("gap", "added_by"):
-        if not GapDocument.objects.filter(pk=added.pk, asked=False).update(asked=True) or added.added_by is None:
+    for added in GapDocument.objects.filter(document=document_id, asked=False).select_related(
+        "gap", "added_by"
+    ):
+        if (
+            not GapDocument.objects.filter(pk=added.pk, asked=False).update(asked=True)
+            or added.added_by is None
+        ):
             continue
         try:
             gap_ask_again(access=desk_access(added.added_by, "curate"), gap=added.gap)
-        except AppError as error:  # no right any more, or too many replays: a person asks again by hand
+        except (
+            AppError
+        ) as error:  # no right any more, or too many replays: a person asks again by hand
             logger.info("gap %s is not asked again by itself: %s", added.gap_id, error)
 
 
@@ -263,11 +291,17 @@ def gap_ask_again(*, access: DeskAccess, gap: KnowledgeGap) -> int:
     Returns how many. Raises NotFoundError where none is left, TooManyReplaysError.
     """
     access.require("curate")
-    wordings = gap.questions.order_by().values("key").annotate(times=Count("pk"), newest=Max("message__created_at"))
+    wordings = (
+        gap.questions.order_by()
+        .values("key")
+        .annotate(times=Count("pk"), newest=Max("message__created_at"))
+    )
     newest: dict[str, UUID] = {}
     for key, message in gap.questions.order_by("message__created_at").values_list("key", "message"):
         newest[key] = message
-    messages = [newest[row["key"]] for row in wordings.order_by("-times", "-newest")[:MOST_WORDINGS]]
+    messages = [
+        newest[row["key"]] for row in wordings.order_by("-times", "-newest")[:MOST_WORDINGS]
+    ]
     replays = replays_create(access=access, message_ids=messages, change={})
     for replay in replays:
         gap.questions.filter(message=replay.message_id).update(replay=replay, answered=None)
@@ -284,7 +318,9 @@ def gap_results_take() -> None:
             continue  # another process was faster
         question.gap.questions.filter(key=question.key).update(answered=answered)
         if answered:
-            questions_answered.send(KnowledgeGap, gap_id=question.gap_id, keys=[question.key], by=None)
+            questions_answered.send(
+                KnowledgeGap, gap_id=question.gap_id, keys=[question.key], by=None
+            )
         elif question.gap.state == State.CLOSED:
             _reopen(question.gap)
 

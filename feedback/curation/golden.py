@@ -31,7 +31,9 @@ Expected = GoldenQuestion.Expected
 
 def golden_list(*, user: User) -> QuerySet[GoldenQuestion]:
     """Of the collections that `user` may know of."""
-    return GoldenQuestion.objects.filter(collection__in=collections_known(user).order_by().values("pk"))
+    return GoldenQuestion.objects.filter(
+        collection__in=collections_known(user).order_by().values("pk")
+    )
 
 
 @transaction.atomic
@@ -52,7 +54,9 @@ def golden_save(
     _check(text, collection, documents, expects)
     one_at_a_time()  # another curator may be making the same one
     values = {"expects": expects, "message": message, "created_by": by}
-    question, _ = GoldenQuestion.objects.update_or_create(collection=collection, text=text, defaults=values)
+    question, _ = GoldenQuestion.objects.update_or_create(
+        collection=collection, text=text, defaults=values
+    )
     question.documents.set(documents)
     return question
 
@@ -66,7 +70,9 @@ def _check(text: str, collection: Collection, documents: Sequence[Document], exp
     if expects not in Expected.values:
         fields["expects"] = [worded("One of {names}.", names=", ".join(Expected.values))]
     elif expects != Expected.ANSWER and documents:
-        fields["documents"] = [worded("Where NO_ANSWER or CLARIFY is expected, no document answers it: name none.")]
+        fields["documents"] = [
+            worded("Where NO_ANSWER or CLARIFY is expected, no document answers it: name none.")
+        ]
     elif expects == Expected.ANSWER and not 1 <= len(documents) <= MAX_DOCUMENTS:
         fields["documents"] = [NO_DOCUMENT]
     elif any(document.collection_id != collection.pk for document in documents):

@@ -32,6 +32,8 @@ def manual_boost_set(
 @transaction.atomic
 def manual_boost_end(*, boost: ManualBoost, by: User) -> None:
     """Raises ConflictError when it has ended already."""
-    if not ManualBoost.objects.filter(pk=boost.pk, ended_at=None).update(ended_at=timezone.now(), ended_by=by):
+    if not ManualBoost.objects.filter(pk=boost.pk, ended_at=None).update(
+        ended_at=timezone.now(), ended_by=by
+    ):
         raise ConflictError(worded("This rank change has ended already."))
     version_bump()

@@ -43,12 +43,16 @@ class BoostForm(forms.Form):
     part = forms.CharField(required=False)
     whom = forms.CharField(required=False)
     question = forms.CharField(max_length=MAX_CHARS, required=False)
-    days = forms.TypedChoiceField(choices=[("", ""), *((days, days) for days in DAYS)], required=False, coerce=int)
+    days = forms.TypedChoiceField(
+        choices=[("", ""), *((days, days) for days in DAYS)], required=False, coerce=int
+    )
     why = forms.CharField(max_length=500, error_messages={"required": gettext_lazy("Say why.")})
 
     def clean(self) -> dict[str, Any]:
         fields = self.cleaned_data
-        fields["question"] = " ".join(fields.get("question", "").split()) if fields.get("whom") == "question" else ""
+        fields["question"] = (
+            " ".join(fields.get("question", "").split()) if fields.get("whom") == "question" else ""
+        )
         if fields.get("whom") == "question" and not fields["question"]:
             raise forms.ValidationError(_("Write the question that this is for."))
         return fields
@@ -118,15 +122,23 @@ def boost_end(request: HttpRequest, *, access: DeskAccess, boost_id: UUID) -> Ht
     return redirect("review_answer", message_id=answer) if answer else redirect("review_boosts")
 
 
-def _target(request: HttpRequest, access: DeskAccess) -> tuple[Document, Chunk | None, Message | None]:
+def _target(
+    request: HttpRequest, access: DeskAccess
+) -> tuple[Document, Chunk | None, Message | None]:
     """A document that the person may read, or that is a source of the answer, which they see at the desk.
 
     Raises NotFoundError.
     """
     answer = answer_named(request.GET["answer"]) if request.GET.get("answer") else None
-    document = get_object_or_404(Document.objects.all(), pk=as_uuid(request.GET.get("document", "")))
+    document = get_object_or_404(
+        Document.objects.all(), pk=as_uuid(request.GET.get("document", ""))
+    )
     cites = answer is not None and answer.sources.filter(document_id=document.pk).exists()
     if not cites and not visible_documents(access.user).filter(pk=document.pk).exists():
         raise NotFoundError
     key = as_uuid(request.GET.get("chunk", ""))
-    return document, Chunk.objects.filter(pk=key, document=document).first() if key else None, answer
+    return (
+        document,
+        Chunk.objects.filter(pk=key, document=document).first() if key else None,
+        answer,
+    )

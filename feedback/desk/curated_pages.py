@@ -50,7 +50,9 @@ class CuratedForm(forms.Form):
         label=gettext_lazy("Valid until"),
         required=False,
         widget=forms.DateInput({"type": "date"}),
-        help_text=gettext_lazy("Leave empty for no end date. It also ends when a cited passage changes."),
+        help_text=gettext_lazy(
+            "Leave empty for no end date. It also ends when a cited passage changes."
+        ),
     )
 
     def __init__(self, *args: Any, passages: dict[int, Passage], **kwargs: Any) -> None:
@@ -61,7 +63,10 @@ class CuratedForm(forms.Form):
         return " ".join(clean_text(self.cleaned_data["question"]).split())
 
     def clean_wordings(self) -> list[str]:
-        lines = [" ".join(line.split()) for line in clean_text(self.cleaned_data["wordings"]).splitlines()]
+        lines = [
+            " ".join(line.split())
+            for line in clean_text(self.cleaned_data["wordings"]).splitlines()
+        ]
         lines = list(filter(None, dict.fromkeys(lines)))
         if len(lines) > MAX_WORDINGS or any(len(line) > 600 for line in lines):
             raise forms.ValidationError(_("At most 20 lines of 600 characters."))
@@ -72,7 +77,9 @@ class CuratedForm(forms.Form):
         markers = cited_markers(text)
         if not markers or not markers <= self.passages.keys():
             raise forms.ValidationError(
-                _("Cite at least one passage by its number, such as [1]. Use only numbers from the list.")
+                _(
+                    "Cite at least one passage by its number, such as [1]. Use only numbers from the list."
+                )
             )
         return text
 
@@ -83,10 +90,14 @@ class CuratedForm(forms.Form):
             raise forms.ValidationError(_("This time is in the past. Choose a later one."))
         return timezone.make_aware(datetime.combine(day, time.max)) if day else None
 
-    def save(self, *, access: DeskAccess, message: Message | None, answer: CuratedAnswer | None) -> None:
+    def save(
+        self, *, access: DeskAccess, message: Message | None, answer: CuratedAnswer | None
+    ) -> None:
         """With the passages that the text cites, numbered from 1 in their order. Raises ConflictError."""
         fields = self.cleaned_data
-        places = {marker: place for place, marker in enumerate(sorted(cited_markers(fields["text"])), 1)}
+        places = {
+            marker: place for place, marker in enumerate(sorted(cited_markers(fields["text"])), 1)
+        }
         curated_save(
             by=access.user,
             question=fields["question"],
@@ -103,7 +114,9 @@ class CuratedForm(forms.Form):
 def curated_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     shown = in_force_page(request, CuratedAnswer.objects.select_related("created_by", "ended_by"))
     context = {"section": "review", **shown}
-    return render(request, "review/curated.html", context | {"outdated": curated_outdated(shown["page"])})
+    return render(
+        request, "review/curated.html", context | {"outdated": curated_outdated(shown["page"])}
+    )
 
 
 @desk_page("curate", methods=("GET", "HEAD", "POST"))
@@ -122,9 +135,17 @@ def curated_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         except AppError as error:
             form.add_error(None, problem_sentence(error))
         else:
-            messages.success(request, _("From now on, whoever asks this question gets this answer."))
+            messages.success(
+                request, _("From now on, whoever asks this question gets this answer.")
+            )
             return redirect("review_curated")
-    context = {"section": "review", "form": form, "passages": passages.items(), "answer": message, "changed": answer}
+    context = {
+        "section": "review",
+        "form": form,
+        "passages": passages.items(),
+        "answer": message,
+        "changed": answer,
+    }
     return render(request, "review/curated_form.html", context, status=400 if form.errors else 200)
 
 
@@ -137,21 +158,37 @@ def curated_withdraw(request: HttpRequest, *, access: DeskAccess, curated_id: UU
 
 
 def _passages_of(answer: CuratedAnswer) -> dict[int, Passage]:
-    return {one.marker: Passage(one.document_id, one.title, one.text) for one in answer.sources.all()}
+    return {
+        one.marker: Passage(one.document_id, one.title, one.text) for one in answer.sources.all()
+    }
 
 
 def _passages_now(message: Message) -> dict[int, Passage]:
     """As they stand in their documents now."""
-    markers = {key: one.marker for one in message.sources.filter(kind="document") if (key := as_uuid(one.chunk_id))}
-    chunks = Chunk.objects.filter(pk__in=markers, document__status="ready").select_related("document")
-    found = {markers[chunk.pk]: Passage(chunk.document_id, chunk.document.title[:300], chunk.text) for chunk in chunks}
+    markers = {
+        key: one.marker
+        for one in message.sources.filter(kind="document")
+        if (key := as_uuid(one.chunk_id))
+    }
+    chunks = Chunk.objects.filter(pk__in=markers, document__status="ready").select_related(
+        "document"
+    )
+    found = {
+        markers[chunk.pk]: Passage(chunk.document_id, chunk.document.title[:300], chunk.text)
+        for chunk in chunks
+    }
     return dict(sorted(found.items()))
 
 
 def _initial(answer: CuratedAnswer) -> dict[str, Any]:
     expires = timezone.localdate(answer.expires_at) if answer.expires_at else None
     wordings = "\n".join(answer.wordings)
-    return {"question": answer.question, "wordings": wordings, "text": answer.text, "expires_on": expires}
+    return {
+        "question": answer.question,
+        "wordings": wordings,
+        "text": answer.text,
+        "expires_on": expires,
+    }
 
 
 def _proposed(message: Message) -> dict[str, Any]:

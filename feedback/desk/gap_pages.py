@@ -63,7 +63,9 @@ def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpResponse:
     gap_results_take()
     gap: Any = get_object_or_404(gap_list(), pk=gap_id)
-    questions = gap.questions.select_related("message__reply_to").order_by("answered", "-message__created_at")
+    questions = gap.questions.select_related("message__reply_to").order_by(
+        "answered", "-message__created_at"
+    )
     documents = _documents(gap, access)
     context = {
         "section": "review",
@@ -72,7 +74,8 @@ def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpRe
         "gap": gap,
         "states": KnowledgeGap.State.choices,
         "page": Paginator(questions, A_PAGE).get_page(request.GET.get("page")),
-        "waits": gap.questions.filter(replay__status__in=OPEN).exists() or any(row["reading"] for row in documents),
+        "waits": gap.questions.filter(replay__status__in=OPEN).exists()
+        or any(row["reading"] for row in documents),
         "documents": documents,
         "targets": writable_collections(access.user)
         .filter(conversation_id=None)
@@ -120,7 +123,9 @@ class GapForm(forms.Form):
     """What is left out stays as it is."""
 
     state = forms.ChoiceField(choices=KnowledgeGap.State.choices, required=False)
-    assignee = forms.ModelChoiceField(people_at_the_desk(), to_field_name="username", required=False)
+    assignee = forms.ModelChoiceField(
+        people_at_the_desk(), to_field_name="username", required=False
+    )
     note = forms.CharField(max_length=4000, required=False)
 
 
@@ -130,7 +135,9 @@ def gap_change(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap) -
     if not form.is_valid():
         raise InvalidInputError(form_problem(form))
     gap_mark(
-        access=access, gap=gap, **{name: value for name, value in form.cleaned_data.items() if name in request.POST}
+        access=access,
+        gap=gap,
+        **{name: value for name, value in form.cleaned_data.items() if name in request.POST},
     )
     return _("Saved.")
 
@@ -152,12 +159,18 @@ def _uploaded(request: HttpRequest, access: DeskAccess) -> Document:
         raise InvalidInputError(fields={"file": [worded("Choose a file.")]})
     collection = writable_collections(access.user).filter(pk=key).first() if key else None
     if collection is None:
-        raise InvalidInputError(fields={"collection": [worded("There is no such collection; choose another one.")]})
+        raise InvalidInputError(
+            fields={"collection": [worded("There is no such collection; choose another one.")]}
+        )
     name = clean_file_name(file.name or "")
-    return document_create(collection=collection, upload=file, file_name=name, uploaded_by=access.user).document
+    return document_create(
+        collection=collection, upload=file, file_name=name, uploaded_by=access.user
+    ).document
 
 
 @_acting
 def gap_again(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap) -> str:
     count = gap_ask_again(access=access, gap=gap)
-    return ngettext("{count} question is asked again.", "{count} questions are asked again.", count).format(count=count)
+    return ngettext(
+        "{count} question is asked again.", "{count} questions are asked again.", count
+    ).format(count=count)

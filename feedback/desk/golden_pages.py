@@ -15,7 +15,13 @@ from chat.models import Message
 from chat.review.pages import desk_page
 from chat.review.queue import collections_known
 from chat.review.roles import DeskAccess
-from feedback.curation.golden import MAX_TEXT_CHARS, NO_COLLECTION, NO_DOCUMENT, golden_list, golden_save
+from feedback.curation.golden import (
+    MAX_TEXT_CHARS,
+    NO_COLLECTION,
+    NO_DOCUMENT,
+    golden_list,
+    golden_save,
+)
 from feedback.desk.acting import A_PAGE, answer_named, problem_sentence, question_of
 from feedback.models import GoldenQuestion
 from ragsite.core.errors import AppError, InvalidInputError
@@ -32,13 +38,25 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """?answer= the reviewed answer. `expects` is the button that was pressed; without one, documents are looked for."""
     answer = answer_named(request.GET.get("answer", ""))
     query = request.POST.get("search", "").strip()
-    sources = {row.document_id: row.cited for row in answer.sources.order_by("cited") if row.document_id}
+    sources = {
+        row.document_id: row.cited for row in answer.sources.order_by("cited") if row.document_id
+    }
     ticked = {key for key, cited in sources.items() if cited}
     if request.method == "POST":
-        ticked = {key for text in request.POST.getlist("document")[:MOST_TICKED] if (key := as_uuid(text))}
-    found = document_list(user=access.user, search=query[:200], versions="current")[:FOUND] if query else ()
-    known = Document.objects.filter(collection__in=collections_known(access.user).order_by().values("pk"))
-    there = known.select_related("collection").in_bulk([*sources, *ticked, *(document.pk for document in found)])
+        ticked = {
+            key for text in request.POST.getlist("document")[:MOST_TICKED] if (key := as_uuid(text))
+        }
+    found = (
+        document_list(user=access.user, search=query[:200], versions="current")[:FOUND]
+        if query
+        else ()
+    )
+    known = Document.objects.filter(
+        collection__in=collections_known(access.user).order_by().values("pk")
+    )
+    there = known.select_related("collection").in_bulk(
+        [*sources, *ticked, *(document.pk for document in found)]
+    )
     problem = ""
     if expects := request.POST.get("expects", ""):
         try:
@@ -46,7 +64,9 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         except AppError as error:
             problem = problem_sentence(error)
         else:
-            messages.success(request, _("Test question saved. Every ranking change is tested on it."))
+            messages.success(
+                request, _("Test question saved. Every ranking change is tested on it.")
+            )
             return redirect("review_answer", message_id=answer.pk)
     asked_in = answer.request.get("collection_ids") or [row.collection_id for row in there.values()]
     context = {
@@ -55,8 +75,12 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "answer": answer,
         "text": request.POST.get("text") or question_of(answer)[:MAX_TEXT_CHARS],
         "search": query,
-        "documents": [(document, key in ticked, use_of(key, sources)) for key, document in there.items()],
-        "collections": [(str(row.pk), row.name) for row in collections_known(access.user)[:MOST_COLLECTIONS]],
+        "documents": [
+            (document, key in ticked, use_of(key, sources)) for key, document in there.items()
+        ],
+        "collections": [
+            (str(row.pk), row.name) for row in collections_known(access.user)[:MOST_COLLECTIONS]
+        ],
         "collection": request.POST.get("collection") or str(next(iter(asked_in), "")),
         "problem": problem,
         "most_chars": MAX_TEXT_CHARS,
@@ -89,7 +113,11 @@ def use_of(document_id: UUID, sources: Mapping[UUID, bool]) -> str:
 
 
 def _save(
-    request: HttpRequest, access: DeskAccess, answer: Message, expects: str, ticked: Sequence[Document]
+    request: HttpRequest,
+    access: DeskAccess,
+    answer: Message,
+    expects: str,
+    ticked: Sequence[Document],
 ) -> GoldenQuestion:
     """In the collection of what is ticked; where no document is expected, in the one that is chosen."""
     if expects != GoldenQuestion.Expected.ANSWER:

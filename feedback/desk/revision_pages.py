@@ -48,7 +48,9 @@ def revisions_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "last": last,
         "last_at": state.last_round_at,
         # It may have been undone or replaced since.
-        "since_then": made if made is not None and made.status != state.last_round["status"] else None,
+        "since_then": made
+        if made is not None and made.status != state.last_round["status"]
+        else None,
         "waiting": lock_is_held(LEASE) or request.GET.get("after") == _round_mark(state),
         "test_questions": _test_questions(),
         "page": Paginator(revisions, A_PAGE).get_page(request.GET.get("page")),

@@ -27,16 +27,29 @@ class GoldenQuestion(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     text = models.TextField(max_length=4000, verbose_name=_("text"))
     collection = models.ForeignKey(
-        Collection, on_delete=models.CASCADE, related_name="golden_questions", verbose_name=_("collection")
+        Collection,
+        on_delete=models.CASCADE,
+        related_name="golden_questions",
+        verbose_name=_("collection"),
     )
     expects = models.CharField(
-        max_length=10, choices=Expected, default=Expected.ANSWER, verbose_name=_("what is right for it")
+        max_length=10,
+        choices=Expected,
+        default=Expected.ANSWER,
+        verbose_name=_("what is right for it"),
     )
     documents = models.ManyToManyField(
-        Document, blank=True, related_name="golden_questions", verbose_name=_("documents that answer it")
+        Document,
+        blank=True,
+        related_name="golden_questions",
+        verbose_name=_("documents that answer it"),
     )
     message = models.ForeignKey(  # the reviewed answer that it was made from
-        Message, null=True, on_delete=models.SET_NULL, related_name="golden_questions", verbose_name=_("message")
+        Message,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="golden_questions",
+        verbose_name=_("message"),
     )
     created_by = who(_("created by"))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
@@ -73,7 +86,8 @@ class ManualBoost(InForce):
         ordering = ["-created_at"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(multiplier__gte=0.5, multiplier__lte=2.0), name="manual_boost_within_bounds"
+                condition=Q(multiplier__gte=0.5, multiplier__lte=2.0),
+                name="manual_boost_within_bounds",
             ),
             models.UniqueConstraint(
                 fields=["document", "question"],
@@ -127,7 +141,9 @@ class CuratedSource(models.Model):
     class Meta:
         ordering = ["answer", "marker"]
         default_permissions = ()
-        constraints = [models.UniqueConstraint(fields=["answer", "marker"], name="curated_marker_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["answer", "marker"], name="curated_marker_once")
+        ]
 
     def __str__(self) -> str:
         return f"[{self.marker}] {self.title[:60]}"

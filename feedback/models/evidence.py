@@ -53,7 +53,9 @@ class RatedPassage(models.Model):
         ordering = ["pk"]
         default_permissions = ()
         constraints = [
-            models.UniqueConstraint(fields=["document", "content_hash"], name="rated_passage_text_per_document")
+            models.UniqueConstraint(
+                fields=["document", "content_hash"], name="rated_passage_text_per_document"
+            )
         ]
 
     def __str__(self) -> str:
@@ -68,7 +70,9 @@ class Evidence(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    rating = models.ForeignKey(Rating, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("rating"))
+    rating = models.ForeignKey(
+        Rating, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("rating")
+    )
     question = models.ForeignKey(
         RatedQuestion, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("question")
     )
@@ -76,7 +80,10 @@ class Evidence(models.Model):
         RatedPassage, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("passage")
     )
     voter = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("voter")
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="evidence",
+        verbose_name=_("voter"),
     )
     weight = models.FloatField(verbose_name=_("weight"))
     document_weight = models.FloatField(verbose_name=_("document weight"))
@@ -87,9 +94,13 @@ class Evidence(models.Model):
         verbose_name_plural = _("evidence")
         ordering = ["pk"]
         constraints = [
-            models.UniqueConstraint(fields=["rating", "passage"], name="evidence_once_per_rating_and_passage"),
+            models.UniqueConstraint(
+                fields=["rating", "passage"], name="evidence_once_per_rating_and_passage"
+            ),
             models.CheckConstraint(
-                condition=Q(weight__gte=-1, weight__lte=1, document_weight__gte=-1, document_weight__lte=1),
+                condition=Q(
+                    weight__gte=-1, weight__lte=1, document_weight__gte=-1, document_weight__lte=1
+                ),
                 name="evidence_weights_within_1",
             ),
         ]
@@ -113,7 +124,9 @@ class QuestionPair(models.Model):
         default_permissions = ()
         constraints = [
             models.UniqueConstraint(fields=["first", "second"], name="question_pair_once"),
-            models.CheckConstraint(condition=Q(first__lt=models.F("second")), name="question_pair_in_order"),
+            models.CheckConstraint(
+                condition=Q(first__lt=models.F("second")), name="question_pair_in_order"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -38,4 +38,6 @@ class InForce(models.Model):
 
     @classmethod
     def in_force(cls) -> QuerySet[Self]:
-        return cls._default_manager.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()), ended_at=None)
+        return cls._default_manager.filter(
+            Q(expires_at=None) | Q(expires_at__gt=timezone.now()), ended_at=None
+        )

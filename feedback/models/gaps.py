@@ -73,13 +73,17 @@ class GapDocument(models.Model):
     id = models.BigAutoField(primary_key=True)
     gap = models.ForeignKey(KnowledgeGap, on_delete=models.CASCADE, related_name="documents")
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
-    added_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    added_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
     asked = models.BooleanField(default=False)
 
     class Meta:
         ordering = ["-id"]
         default_permissions = ()
-        constraints = [models.UniqueConstraint(fields=["gap", "document"], name="gap_document_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["gap", "document"], name="gap_document_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.gap_id}: {self.document_id}"

@@ -40,11 +40,21 @@ class Rating(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="ratings", verbose_name=_("user")
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="ratings",
+        verbose_name=_("user"),
     )
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="ratings", verbose_name=_("message"))
+    message = models.ForeignKey(
+        Message, on_delete=models.CASCADE, related_name="ratings", verbose_name=_("message")
+    )
     source = models.ForeignKey(
-        Source, null=True, blank=True, on_delete=models.CASCADE, related_name="ratings", verbose_name=_("source")
+        Source,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="ratings",
+        verbose_name=_("source"),
     )
     score = models.PositiveSmallIntegerField(
         validators=[MinValueValidator(1), MaxValueValidator(5)], verbose_name=_("score")
@@ -53,18 +63,26 @@ class Rating(models.Model):
     comment = models.TextField(blank=True, max_length=2000, verbose_name=_("comment"))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
-    attributed_at = models.DateTimeField(null=True, editable=False)  # the `updated_at` that its evidence was drawn from
+    attributed_at = models.DateTimeField(
+        null=True, editable=False
+    )  # the `updated_at` that its evidence was drawn from
 
     class Meta:
         verbose_name = _("rating")
         verbose_name_plural = _("ratings")
         ordering = ["-updated_at"]
         constraints = [
-            models.UniqueConstraint(fields=["user", "message"], condition=Q(source=None), name="one_rating_per_answer"),
             models.UniqueConstraint(
-                fields=["user", "source"], condition=Q(source__isnull=False), name="one_rating_per_source"
+                fields=["user", "message"], condition=Q(source=None), name="one_rating_per_answer"
             ),
-            models.CheckConstraint(condition=Q(score__gte=1, score__lte=5), name="rating_score_1_to_5"),
+            models.UniqueConstraint(
+                fields=["user", "source"],
+                condition=Q(source__isnull=False),
+                name="one_rating_per_source",
+            ),
+            models.CheckConstraint(
+                condition=Q(score__gte=1, score__lte=5), name="rating_score_1_to_5"
+            ),
         ]
         indexes = [models.Index(fields=["updated_at"])]
 
@@ -79,4 +97,7 @@ class Rating(models.Model):
     @property
     def moved(self) -> dict[str, Thumb]:
         """What the live revision does with the passages that it counted for or against, by chunk id."""
-        return {str(one.chunk): "up" if one.multiplier > 1 else "down" for one in getattr(self, "in_force", ())}
+        return {
+            str(one.chunk): "up" if one.multiplier > 1 else "down"
+            for one in getattr(self, "in_force", ())
+        }

@@ -41,18 +41,28 @@ class Revision(models.Model):
         ROLLED_BACK = "rolled_back", _("Rolled back")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    number = models.PositiveIntegerField(unique=True, verbose_name=_("number"))  # 1, 2, 3 … in the order of making
+    number = models.PositiveIntegerField(
+        unique=True, verbose_name=_("number")
+    )  # 1, 2, 3 … in the order of making
     parent = models.ForeignKey(  # live when it was made
-        "self", null=True, on_delete=models.SET_NULL, related_name="children", verbose_name=_("parent")
+        "self",
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="children",
+        verbose_name=_("parent"),
     )
-    status = models.CharField(max_length=12, choices=Status, default=Status.PROPOSED, verbose_name=_("status"))
+    status = models.CharField(
+        max_length=12, choices=Status, default=Status.PROPOSED, verbose_name=_("status")
+    )
     digest = models.CharField(max_length=64, db_index=True)  # the same for the same boosts
     summary = models.JSONField(default=dict)  # counts: boosts, ratings, evidence
     guard = models.JSONField(default=dict)  # what was measured before it might go live
     reason = models.CharField(
         max_length=500, blank=True, help_text=_("Why it has its status."), verbose_name=_("reason")
     )
-    wordings = models.JSONField(default=dict, editable=False)  # what the sentences in `guard` and `reason` were made of
+    wordings = models.JSONField(
+        default=dict, editable=False
+    )  # what the sentences in `guard` and `reason` were made of
     made_by = who(_("made by"), help_text=_("Empty: the nightly run."))
     live_by = who(_("live by"), help_text=_("Who made it live; empty: it went live automatically."))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
@@ -63,12 +73,18 @@ class Revision(models.Model):
         verbose_name = _("ranking change")
         verbose_name_plural = _("ranking changes")
         ordering = ["-number"]
-        constraints = [models.UniqueConstraint(fields=["status"], condition=Q(status="live"), name="one_live_revision")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["status"], condition=Q(status="live"), name="one_live_revision"
+            )
+        ]
         indexes = [models.Index(fields=["status", "-number"])]
 
     def __str__(self) -> str:
         return translate(
-            "Ranking change {number} ({status})", number=self.number, status=str(self.get_status_display()).lower()
+            "Ranking change {number} ({status})",
+            number=self.number,
+            status=str(self.get_status_display()).lower(),
         )
 
     def reason_set(self, why: str) -> None:
@@ -95,8 +111,12 @@ class Boost(models.Model):
     id = models.BigAutoField(primary_key=True)
     revision = models.ForeignKey(Revision, on_delete=models.CASCADE, related_name="boosts")
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="boosts")
-    passage = models.ForeignKey(RatedPassage, null=True, on_delete=models.CASCADE, related_name="boosts")
-    question = models.ForeignKey(RatedQuestion, null=True, on_delete=models.CASCADE, related_name="boosts")
+    passage = models.ForeignKey(
+        RatedPassage, null=True, on_delete=models.CASCADE, related_name="boosts"
+    )
+    question = models.ForeignKey(
+        RatedQuestion, null=True, on_delete=models.CASCADE, related_name="boosts"
+    )
     multiplier = models.FloatField(default=1.0)
     raters_up = models.PositiveIntegerField(default=0)
     raters_down = models.PositiveIntegerField(default=0)
@@ -106,10 +126,13 @@ class Boost(models.Model):
         default_permissions = ()
         constraints = [
             models.CheckConstraint(
-                condition=Q(passage=None, question=None) | Q(passage__isnull=False, question__isnull=False),
+                condition=Q(passage=None, question=None)
+                | Q(passage__isnull=False, question__isnull=False),
                 name="query_boosts_have_question_and_passage",
             ),
-            models.CheckConstraint(condition=Q(multiplier__gte=0.5, multiplier__lte=2.0), name="boost_within_bounds"),
+            models.CheckConstraint(
+                condition=Q(multiplier__gte=0.5, multiplier__lte=2.0), name="boost_within_bounds"
+            ),
         ]
         indexes = [models.Index(fields=["document", "revision"])]
 
@@ -140,7 +163,11 @@ class FeedbackState(models.Model):
     def last_round_report(self) -> dict[str, Any]:
         """In the reader's language; its status is the end of a sentence."""
         report = round_report(self.last_round)
-        return {**report, "status": str(ROUND_STATUSES.get(report["status"], report["status"]))} if report else {}
+        return (
+            {**report, "status": str(ROUND_STATUSES.get(report["status"], report["status"]))}
+            if report
+            else {}
+        )
 
 
 def round_report(outcome: Mapping[str, Any]) -> dict[str, Any]:

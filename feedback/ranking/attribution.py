@@ -30,11 +30,17 @@ NOT_ABOUT_SOURCES = frozenset({"style", "wrong_reasoning", "incomplete"})
 # asked about rose above all others, which cost other questions 0.8 points of nDCG@10.
 NO_REASON_PRAISE = (1.0, 0.1)
 NO_REASON_BLAME = (0.5, 0.1)
-UNCONFIRMED_SHARE = 0.5  # of praise, where a second look found that the answer does not state what was asked
+UNCONFIRMED_SHARE = (
+    0.5  # of praise, where a second look found that the answer does not state what was asked
+)
 SOURCE_NO_REASON_BLAME = (1.0, 0.1)  # of one source: it was pointed at
 # How much of a sentence's length counts, by whether its passages bear it out (None: it could not be checked).
 BY_SUPPORT: Mapping[bool | None, float] = {True: 1.0, None: 1.0, False: 0.0}
-BY_DOUBT: Mapping[bool | None, float] = {True: 0.25, None: 0.5, False: 1.0}  # of an answer that has a wrong source
+BY_DOUBT: Mapping[bool | None, float] = {
+    True: 0.25,
+    None: 0.5,
+    False: 1.0,
+}  # of an answer that has a wrong source
 _MARKERS = re.compile(r"(?:\[\d{1,3}\]\s*)+")
 _NUMBER = re.compile(r"\d+")
 
@@ -96,7 +102,9 @@ def attribute(answer: RatedAnswer, ratings: Iterable[RatingInput]) -> list[Credi
     rated_apart = {rating.marker for rating in every if rating.marker is not None}
     credits: list[Credit] = []
     for rating in every:
-        weight, document_weight = vote(rating.score, rating.tags, single_source=rating.marker is not None)
+        weight, document_weight = vote(
+            rating.score, rating.tags, single_source=rating.marker is not None
+        )
         if weight == document_weight == 0.0:
             continue
         if weight > 0 and rating.marker is None and not answer.is_confirmed:
@@ -108,7 +116,10 @@ def attribute(answer: RatedAnswer, ratings: Iterable[RatingInput]) -> list[Credi
             if marker not in known or (rating.marker is None and marker in rated_apart):
                 continue
             credit = Credit(
-                rating_id=rating.id, marker=marker, weight=weight * share, document_weight=document_weight * share
+                rating_id=rating.id,
+                marker=marker,
+                weight=weight * share,
+                document_weight=document_weight * share,
             )
             credits.append(credit)
     return credits
@@ -147,13 +158,15 @@ def use_of(answer: RatedAnswer, *, doubted: bool = False) -> dict[int, float]:
     """
     cited = [source.marker for source in answer.sources if source.cited]
     for by_support in (BY_DOUBT if doubted else BY_SUPPORT, dict.fromkeys(BY_SUPPORT, 1.0)):
-        rests = [(one.markers, _length(one.text) * by_support[one.supported]) for one in answer.sentences]
+        rests = [
+            (one.markers, _length(one.text) * by_support[one.supported]) for one in answer.sentences
+        ]
         if used := _shares(rests, cited):
             return used
     places = (place.group() for place in _MARKERS.finditer(answer.text))
-    return _shares([([int(number) for number in _NUMBER.findall(place)], 1.0) for place in places], cited) or (
-        dict.fromkeys(cited, 1.0 / len(cited)) if cited else {}
-    )
+    return _shares(
+        [([int(number) for number in _NUMBER.findall(place)], 1.0) for place in places], cited
+    ) or (dict.fromkeys(cited, 1.0 / len(cited)) if cited else {})
 
 
 def _length(sentence: str) -> int:

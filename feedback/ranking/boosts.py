@@ -71,7 +71,9 @@ def document_boosts(sums: Mapping[UUID, Sums]) -> list[DocumentBoost]:
         DocumentBoost(document, multiplier, own.raters_up, own.raters_down)
         for document, own in sums.items()
         if own.raters_up + own.raters_down >= MIN_DOCUMENT_RATERS
-        and noticeable(multiplier := document_multiplier(own.up, own.down, mean=mean), LEAST_DOCUMENT_EFFECT)
+        and noticeable(
+            multiplier := document_multiplier(own.up, own.down, mean=mean), LEAST_DOCUMENT_EFFECT
+        )
     ]
     return sorted(boosts)
 

@@ -67,7 +67,11 @@ class GuardReport:
 
 
 def judge(
-    questions: Sequence[Compared], *, untouched_golden: int = 0, untouched_recent: int = 0, other_golden: int = 0
+    questions: Sequence[Compared],
+    *,
+    untouched_golden: int = 0,
+    untouched_recent: int = 0,
+    other_golden: int = 0,
 ) -> GuardReport:
     """questions: those whose ranking changes. untouched: how many there are beside these, ranked as before.
     other_golden: how many name no document, so that no ranking is right or wrong for them."""
@@ -79,8 +83,13 @@ def judge(
     drop, interval = _drop([*drops, *[0.0] * untouched_golden])
     overlaps = [rank_biased_overlap(question.before, question.after) for question in recent]
     overlap = _mean([*overlaps, *[1.0] * untouched_recent])
-    first_changed = sum(list(question.before[:1]) != list(question.after[:1]) for question in recent)
-    reasons = [*_golden_reason(drop, interval), *_recent_reasons(overlap, first_changed, len(recent))]
+    first_changed = sum(
+        list(question.before[:1]) != list(question.after[:1]) for question in recent
+    )
+    reasons = [
+        *_golden_reason(drop, interval),
+        *_recent_reasons(overlap, first_changed, len(recent)),
+    ]
     worse = sorted(
         (round(now, 4), round(was, 4), question.question)
         for question, was, now in zip(golden, before, after, strict=True)
@@ -94,13 +103,18 @@ def judge(
         drop=drop,
         overlap=overlap,
         first_changed=first_changed,
-        worse=[{"question": question, "before": was, "after": now} for now, was, question in worse[:SHOWN]],
+        worse=[
+            {"question": question, "before": was, "after": now}
+            for now, was, question in worse[:SHOWN]
+        ],
         reason=joined("; ", reasons) if reasons else "",
         notes=() if golden or untouched_golden else (_nothing_measured(other_golden),),
     )
 
 
-NO_GOLDEN = worded("there are no test questions yet: add some to check that the right documents come first")
+NO_GOLDEN = worded(
+    "there are no test questions yet: add some to check that the right documents come first"
+)
 
 
 def _nothing_measured(other_golden: int) -> Sentence:
@@ -156,7 +170,9 @@ def _recent_reasons(overlap: float | None, first_changed: int, count: int) -> li
 
 
 # ------------------------------------------------------------------------------------------------ measures
-def rank_biased_overlap(left: Sequence[str], right: Sequence[str], *, p: float = PERSISTENCE) -> float:
+def rank_biased_overlap(
+    left: Sequence[str], right: Sequence[str], *, p: float = PERSISTENCE
+) -> float:
     """How alike two rankings are, 0..1, the top weighing most; extrapolated from their first TOP ids.
 
     The ids of each are distinct. p: 0..1 exclusive, the probability of looking at one place more. RBO_ext for lists of
@@ -169,7 +185,10 @@ def rank_biased_overlap(left: Sequence[str], right: Sequence[str], *, p: float =
     last = len(long)
     shared = [len(set(short[:depth]) & set(long[:depth])) for depth in range(last + 1)]
     total = sum(shared[depth] / depth * p**depth for depth in range(1, last + 1))
-    total += sum(shared[first] * (depth - first) / (first * depth) * p**depth for depth in range(first + 1, last + 1))
+    total += sum(
+        shared[first] * (depth - first) / (first * depth) * p**depth
+        for depth in range(first + 1, last + 1)
+    )
     tail = ((shared[last] - shared[first]) / last + shared[first] / first) * p**last
     return min(1.0, (1.0 - p) / p * total + tail)
 
@@ -181,7 +200,9 @@ def _drop(drops: Sequence[float]) -> tuple[float | None, tuple[float, float] | N
     values = np.zeros(max(len(drops), FEWEST_GOLDEN))
     values[: len(drops)] = drops
     rows = np.random.default_rng(SEED).integers(0, len(values), (RESAMPLES, len(values)))
-    ends = np.quantile(values[rows].mean(axis=1), [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0])
+    ends = np.quantile(
+        values[rows].mean(axis=1), [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0]
+    )
     return round(float(values.mean()), 4), (round(float(ends[0]), 4), round(float(ends[1]), 4))
 
 

@@ -67,8 +67,13 @@ def differ(first: Wording, second: Wording) -> bool:
     That term is then what they ask about, whatever the vectors say: people who say the same in other words change more
     than one.
     """
-    numbers = [{word for word in one.words if any(map(str.isdigit, word))} for one in (first, second)]
-    return numbers[0] != numbers[1] or 0 < max(len(first.terms - second.terms), len(second.terms - first.terms)) <= 1
+    numbers = [
+        {word for word in one.words if any(map(str.isdigit, word))} for one in (first, second)
+    ]
+    return (
+        numbers[0] != numbers[1]
+        or 0 < max(len(first.terms - second.terms), len(second.terms - first.terms)) <= 1
+    )
 
 
 class KnownQuestions:
@@ -80,9 +85,13 @@ class KnownQuestions:
         self._by_words: dict[tuple[str, ...], list[int]] = {}
         for question, own in wordings.items():
             self._by_words.setdefault(own.words, []).append(question)
-        embedded = {question: own.vector for question, own in wordings.items() if own.vector is not None}
+        embedded = {
+            question: own.vector for question, own in wordings.items() if own.vector is not None
+        }
         self._embedded = list(embedded)
-        self._vectors = np.stack(list(embedded.values())) if embedded else np.empty((0, 0), np.float32)
+        self._vectors = (
+            np.stack(list(embedded.values())) if embedded else np.empty((0, 0), np.float32)
+        )
 
     def same(self, question: Wording, *, least_cosine: float = SAME_COSINE) -> list[int]:
         """Ids of those that want the same answer, those with its own words first, then the nearest."""
@@ -102,4 +111,6 @@ class KnownQuestions:
         # Not `@`: BLAS may share so small a product out to threads, and wait for them longer than it takes.
         cosines = np.einsum("ij,j->i", self._vectors, question.vector)
         near = np.flatnonzero(cosines >= least_cosine).tolist()
-        return sorted(((self._embedded[at], float(cosines[at])) for at in near), key=lambda item: -item[1])
+        return sorted(
+            ((self._embedded[at], float(cosines[at])) for at in near), key=lambda item: -item[1]
+        )

@@ -54,7 +54,12 @@ class Content:
 
 class Snapshot:
     def __init__(
-        self, content: Content, *, manual: Iterable[ManualRule] = (), revision: str = "", version: int = 0
+        self,
+        content: Content,
+        *,
+        manual: Iterable[ManualRule] = (),
+        revision: str = "",
+        version: int = 0,
     ) -> None:
         self.revision = revision
         self.version = version
@@ -64,13 +69,19 @@ class Snapshot:
         self._documents = {str(boost.document): boost for boost in content.documents}
         self._queries: dict[int, dict[str, QueryBoost]] = {}
         for boost in content.queries:
-            if (chunk := content.chunk_of.get(boost.passage)) and boost.question in content.wordings:
+            if (
+                chunk := content.chunk_of.get(boost.passage)
+            ) and boost.question in content.wordings:
                 self._queries.setdefault(boost.question, {})[chunk] = boost
         self._boosted = frozenset(chunk for own in self._queries.values() for chunk in own)
         self._rules = [rule for rule in manual if rule.question is None]
         self._own_rules = [rule for rule in manual if rule.question is not None]
         self._rule_questions = KnownQuestions(
-            {place: rule.question for place, rule in enumerate(self._own_rules) if rule.question is not None}
+            {
+                place: rule.question
+                for place, rule in enumerate(self._own_rules)
+                if rule.question is not None
+            }
         )
 
     @property
@@ -86,7 +97,9 @@ class Snapshot:
 
         now: seconds since 1970-01-01.
         """
-        same = [self._queries[one] for one in self._same(question)] if self.touches(candidates) else []
+        same = (
+            [self._queries[one] for one in self._same(question)] if self.touches(candidates) else []
+        )
         rules = self._rules_of(question, now)
         by_chunk = {
             candidate.chunk_id: boost
@@ -106,10 +119,15 @@ class Snapshot:
         """By chunk or document; a rule for this question goes before one for all."""
         of_question = self._rule_questions.in_same_words(question) if self._own_rules else ()
         every = (*self._rules, *(self._own_rules[place] for place in of_question))
-        return {rule.target: rule for rule in every if rule.expires_at is None or rule.expires_at > now}
+        return {
+            rule.target: rule for rule in every if rule.expires_at is None or rule.expires_at > now
+        }
 
     def _boost(
-        self, candidate: Candidate, same: Sequence[Mapping[str, QueryBoost]], rules: Mapping[str, ManualRule]
+        self,
+        candidate: Candidate,
+        same: Sequence[Mapping[str, QueryBoost]],
+        rules: Mapping[str, ManualRule],
     ) -> Boost | None:
         own = [boosts[candidate.chunk_id] for boosts in same if candidate.chunk_id in boosts]
         document = self._documents.get(candidate.document_id)
@@ -128,7 +146,9 @@ class Snapshot:
         if rule is not None:
             multiplier *= rule.multiplier
             origins.append(_rule_origin(rule))
-        return Boost(multiplier=multiplier, origin=joined("; ", origins), hide=bool(rule and rule.hide))
+        return Boost(
+            multiplier=multiplier, origin=joined("; ", origins), hide=bool(rule and rule.hide)
+        )
 
 
 def _with_document(multiplier: float, prior: float) -> float:
@@ -147,10 +167,18 @@ def _query_origin(boosts: Sequence[QueryBoost]) -> Sentence:
 
 
 def _document_origin(boost: DocumentBoost) -> Sentence:
-    return worded("its document is rated: {up} for it, {down} against it", up=boost.raters_up, down=boost.raters_down)
+    return worded(
+        "its document is rated: {up} for it, {down} against it",
+        up=boost.raters_up,
+        down=boost.raters_down,
+    )
 
 
 def _rule_origin(rule: ManualRule) -> Sentence:
     if rule.question is not None:
-        return worded("hidden by staff for this question") if rule.hide else worded("set by staff for this question")
+        return (
+            worded("hidden by staff for this question")
+            if rule.hide
+            else worded("set by staff for this question")
+        )
     return worded("hidden by staff") if rule.hide else worded("set by staff")

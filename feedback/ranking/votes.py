@@ -18,7 +18,9 @@ HALF_LIFE_DAYS = 180.0  # after so many days a vote counts half
 RATINGS_PER_DAY = 50  # questions that one person rates on one day and that count
 NEWCOMER_DAYS = 7
 NEWCOMER_WEIGHT = 0.3
-NEWCOMERS_ALONE = 0.9  # what newcomers count together where no established person voted: three voices
+NEWCOMERS_ALONE = (
+    0.9  # what newcomers count together where no established person voted: three voices
+)
 STAFF_WEIGHT = 1.5
 BURST_VOICES = 6  # people who vote on one document on one day
 BURST_TIMES = 3.0  # so many times as many as before
@@ -93,12 +95,16 @@ def dedupe_votes(votes: Iterable[Vote]) -> list[Vote]:
     return list(newest.values())
 
 
-def passage_sums(votes: Iterable[Vote], voters: Voters, *, today: int) -> dict[tuple[int, int], Sums]:
+def passage_sums(
+    votes: Iterable[Vote], voters: Voters, *, today: int
+) -> dict[tuple[int, int], Sums]:
     """By question and passage. votes: `dedupe_votes`."""
     of_pair: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
     for vote in votes:
         if vote.weight:
-            of_pair[vote.question, vote.passage].append((vote.voter, vote.weight * fading(vote.day, today=today)))
+            of_pair[vote.question, vote.passage].append(
+                (vote.voter, vote.weight * fading(vote.day, today=today))
+            )
     return {pair: _sums(own, voters) for pair, own in of_pair.items()}
 
 
@@ -122,7 +128,10 @@ def document_sums(votes: Iterable[Vote], voters: Voters, *, today: int) -> dict[
 def find_bursts(votes: Iterable[Vote], *, since: int) -> list[Burst]:
     """Documents on which on one day, from `since` on, BURST_VOICES or more people voted, and BURST_TIMES more than on
     any day before. votes: `dedupe_votes`."""
-    voices = Counter((document, day) for document, day, _ in {(vote.document, vote.day, vote.voter) for vote in votes})
+    voices = Counter(
+        (document, day)
+        for document, day, _ in {(vote.document, vote.day, vote.voter) for vote in votes}
+    )
     most: dict[UUID, int] = {}
     found = []
     for (document, day), count in sorted(voices.items(), key=lambda item: item[0][1]):
@@ -134,9 +143,13 @@ def find_bursts(votes: Iterable[Vote], *, since: int) -> list[Burst]:
 
 def voters_of(joined: Mapping[int, int], staff: AbstractSet[int], *, today: int) -> Voters:
     """joined: by account the day of sign-up, of all accounts of the site, not only of those that voted."""
-    newcomers = {voter for voter, day in joined.items() if today - day < NEWCOMER_DAYS and voter not in staff}
+    newcomers = {
+        voter for voter, day in joined.items() if today - day < NEWCOMER_DAYS and voter not in staff
+    }
     established = any(today - day >= NEWCOMER_DAYS for day in joined.values())
-    return Voters(staff=staff, newcomers=newcomers if established else frozenset(), fresh_site=not established)
+    return Voters(
+        staff=staff, newcomers=newcomers if established else frozenset(), fresh_site=not established
+    )
 
 
 def fading(day: int, *, today: int) -> float:

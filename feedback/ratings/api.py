@@ -13,7 +13,13 @@ from rest_framework.views import APIView
 from chat.selectors import message_get
 from feedback.models import Rating
 from feedback.ratings.services import MAX_COMMENT_CHARS, rating_delete, rating_set
-from ragsite.core.api.fields import ListField, StrictSerializer, TextField, WholeNumberField, checked
+from ragsite.core.api.fields import (
+    ListField,
+    StrictSerializer,
+    TextField,
+    WholeNumberField,
+    checked,
+)
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 
@@ -23,13 +29,17 @@ class RatingInputSerializer(StrictSerializer):
 
     score = WholeNumberField(min_value=1, max_value=5, required=False, allow_null=True)
     thumb = serializers.ChoiceField(choices=["up", "down"], required=False, allow_null=True)
-    tags = ListField(child=serializers.ChoiceField(choices=Rating.Tag.choices), required=False, max_length=20)
+    tags = ListField(
+        child=serializers.ChoiceField(choices=Rating.Tag.choices), required=False, max_length=20
+    )
     comment = TextField(required=False, allow_blank=True, max_length=MAX_COMMENT_CHARS)
 
 
 class RatingSerializer(serializers.Serializer[Rating]):
     score = serializers.IntegerField(min_value=1, max_value=5)
-    thumb = serializers.CharField(allow_null=True, help_text="`up` for 4 and 5, `down` for 1 and 2, null for 3.")
+    thumb = serializers.CharField(
+        allow_null=True, help_text="`up` for 4 and 5, `down` for 1 and 2, null for 3."
+    )
     tags = serializers.ListField(child=serializers.ChoiceField(choices=Rating.Tag.choices))
     comment = serializers.CharField()
     updated_at = serializers.DateTimeField()
@@ -40,13 +50,19 @@ class MessageRatingApi(APIView):
 
     scope = "ask"
 
-    @extend_schema(request=RatingInputSerializer, responses={200: RatingSerializer, **errors(409)}, tags=["ratings"])
+    @extend_schema(
+        request=RatingInputSerializer,
+        responses={200: RatingSerializer, **errors(409)},
+        tags=["ratings"],
+    )
     def put(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
         """Rate, or change your rating: a score of 1 to 5, or a thumb (up is 5, down is 1)."""
         # Before the input is checked: a 400 could tell others that the message exists.
         message_get(user=asking_user(request), message_id=message_id)
         fields = checked(RatingInputSerializer, request.data)
-        rating = rating_set(user=asking_user(request), message_id=message_id, marker=marker, **fields)
+        rating = rating_set(
+            user=asking_user(request), message_id=message_id, marker=marker, **fields
+        )
         return Response(RatingSerializer(rating).data)
 
     @extend_schema(responses={204: None}, tags=["ratings"])

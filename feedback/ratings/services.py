@@ -52,8 +52,14 @@ def rating_set(
     if message.status == Message.Status.STREAMING:
         raise RatingNotReadyError
     source = _source(message, marker)
-    values = {"score": _score(score, thumb), "tags": list(dict.fromkeys(tags)), "comment": comment.strip()}
-    rating, _ = Rating.objects.update_or_create(user=user, message=message, source=source, defaults=values)
+    values = {
+        "score": _score(score, thumb),
+        "tags": list(dict.fromkeys(tags)),
+        "comment": comment.strip(),
+    }
+    rating, _ = Rating.objects.update_or_create(
+        user=user, message=message, source=source, defaults=values
+    )
     if source is None and rating.thumb == "down":
         answer_memories_forget(answer_id=message.pk)
     return rating
@@ -63,7 +69,9 @@ def rating_set(
 def rating_delete(*, user: User, message_id: UUID, marker: int | None = None) -> bool:
     """Take a rating back; False where there was none. Raises NotFoundError for another's message."""
     message = message_get(user=user, message_id=message_id)
-    _, rows = Rating.objects.filter(user=user, message=message, source=_source(message, marker)).delete()
+    _, rows = Rating.objects.filter(
+        user=user, message=message, source=_source(message, marker)
+    ).delete()
     return bool(rows)
 
 
@@ -85,6 +93,8 @@ def _score(score: int | None, thumb: Thumb | None) -> int:
     if score is None:
         return 5 if thumb == "up" else 1
     if thumb is not None and thumb_of(score) != thumb:
-        text = worded("Thumb {thumb} contradicts score {score}; send one of them.", thumb=thumb, score=score)
+        text = worded(
+            "Thumb {thumb} contradicts score {score}; send one of them.", thumb=thumb, score=score
+        )
         raise InvalidInputError(fields={"thumb": [text]})
     return score

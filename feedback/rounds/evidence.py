@@ -16,7 +16,14 @@ from django.db.models import F, Prefetch, Q
 
 from chat.models import Message, Source
 from feedback.models import Evidence, Rating
-from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, RatedAnswer, RatingInput, attribute
+from feedback.ranking.attribution import (
+    CheckedSentence,
+    CitedSource,
+    Credit,
+    RatedAnswer,
+    RatingInput,
+    attribute,
+)
 from feedback.rounds.deletions import write_with_retry
 from feedback.rounds.passages import passages_of
 from feedback.rounds.questions import questions_of
@@ -38,7 +45,11 @@ def evidence_gather(*, report: Callable[[], None] = lambda: None) -> tuple[int, 
     Returns how many ratings were looked at, and how many rows of evidence they gave.
     """
     ratings = evidence = 0
-    waiting = Rating.objects.filter(CHANGED).order_by("updated_at", "pk").values_list("message_id", flat=True)
+    waiting = (
+        Rating.objects.filter(CHANGED)
+        .order_by("updated_at", "pk")
+        .values_list("message_id", flat=True)
+    )
     messages = list(dict.fromkeys(waiting.iterator()))
     for start in range(0, len(messages), BATCH):
         counts = write_with_retry(partial(_draw, messages[start : start + BATCH]))
@@ -53,9 +64,17 @@ def _draw(message_ids: Sequence[UUID]) -> tuple[int, int]:
 
     Returns how many ratings had changed, and how many rows were written.
     """
-    rows = Rating.objects.select_for_update().filter(message__in=message_ids).order_by("updated_at", "pk")
+    rows = (
+        Rating.objects.select_for_update()
+        .filter(message__in=message_ids)
+        .order_by("updated_at", "pk")
+    )
     every = list(rows)
-    changed = {(rating.user_id, rating.message_id) for rating in every if rating.attributed_at != rating.updated_at}
+    changed = {
+        (rating.user_id, rating.message_id)
+        for rating in every
+        if rating.attributed_at != rating.updated_at
+    }
     new = sum(rating.attributed_at != rating.updated_at for rating in every)
     ratings = [rating for rating in every if (rating.user_id, rating.message_id) in changed]
     keys = [rating.pk for rating in ratings]
@@ -72,9 +91,15 @@ def _evidence(ratings: Sequence[Rating]) -> list[Evidence]:
     for rating in ratings:
         of_person[rating.message_id, rating.user_id].append(rating)
     keys = {message_id for message_id, _ in of_person}
-    credited = Source.objects.filter(Q(cited=True) | Q(pk__in=[rating.source_id for rating in ratings]))
-    credited = credited.only("message", "marker", "document_id", "chunk_id", "text", "cited").order_by("marker")
-    answers = Message.objects.only("text", "decision", "status", "grounding", "support", "searched_for")
+    credited = Source.objects.filter(
+        Q(cited=True) | Q(pk__in=[rating.source_id for rating in ratings])
+    )
+    credited = credited.only(
+        "message", "marker", "document_id", "chunk_id", "text", "cited"
+    ).order_by("marker")
+    answers = Message.objects.only(
+        "text", "decision", "status", "grounding", "support", "searched_for"
+    )
     answers = answers.prefetch_related(Prefetch("sources", credited, to_attr="credited"))
     messages = answers.annotate(question=F("reply_to__text")).in_bulk(keys)
     credits: list[tuple[Credit, Source, str]] = []
@@ -117,7 +142,9 @@ def _evidence(ratings: Sequence[Rating]) -> list[Evidence]:
                 day=day_of(rating.updated_at),
             ),
         )
-        row.weight = max(-1.0, min(1.0, row.weight + credit.weight))  # two markers may be of one text
+        row.weight = max(
+            -1.0, min(1.0, row.weight + credit.weight)
+        )  # two markers may be of one text
         row.document_weight = max(-1.0, min(1.0, row.document_weight + credit.document_weight))
     return sorted(rows.values(), key=lambda row: (row.rating.updated_at, row.rating_id))
 
@@ -127,7 +154,9 @@ def _answer(message: Message, sources: Iterable[Source]) -> RatedAnswer:
     sentences = [
         CheckedSentence(
             text=sentence["sentence"],
-            markers=[one["marker"] for one in sentence.get("evidence") or ()] or sentence.get("markers") or (),
+            markers=[one["marker"] for one in sentence.get("evidence") or ()]
+            or sentence.get("markers")
+            or (),
             supported=sentence["supported"],
         )
         for sentence in message.grounding or ()

@@ -52,7 +52,9 @@ class Question:
         return hit.document_id if self.documents else hit.chunk_id
 
 
-def guard_measure(new: Content, *, live: Content, report: Callable[[], None] = lambda: None) -> GuardReport:
+def guard_measure(
+    new: Content, *, live: Content, report: Callable[[], None] = lambda: None
+) -> GuardReport:
     """Searches with golden and recent questions, and compares the rankings by the live boosts and by the new ones.
 
     `report` is called after each search. When one fails, it is not known whether the revision is worse: not measured,
@@ -68,29 +70,47 @@ def guard_measure(new: Content, *, live: Content, report: Callable[[], None] = l
     try:
         with contextlib.ExitStack() as stack:
             if not settings.RAG.milvus.uri:  # the index's own server, where the site does not run
-                stack.enter_context(milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port))
+                stack.enter_context(
+                    milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port)
+                )
             compared = with_engine(partial(_compare, questions, before, after, report=report))
     except (AppError, milvus_lite.MilvusLiteError) as error:
-        reason = worded("it could not be measured: {error}", error=getattr(error, "message", None) or str(error))
+        reason = worded(
+            "it could not be measured: {error}", error=getattr(error, "message", None) or str(error)
+        )
         return GuardReport(reason=reason, measured=False)
     golden = sum(bool(question.documents) for question in questions)
     touched = sum(bool(question.relevant) for question in compared)
     recent = len(questions) - golden
     changed = len(compared) - touched
-    return judge(compared, untouched_golden=golden - touched, untouched_recent=recent - changed, other_golden=others)
+    return judge(
+        compared,
+        untouched_golden=golden - touched,
+        untouched_recent=recent - changed,
+        other_golden=others,
+    )
 
 
 async def _compare(
-    questions: Sequence[Question], before: Snapshot, after: Snapshot, engine: Engine, *, report: Callable[[], None]
+    questions: Sequence[Question],
+    before: Snapshot,
+    after: Snapshot,
+    engine: Engine,
+    *,
+    report: Callable[[], None],
 ) -> list[Compared]:
     """Those that the new boosts rank otherwise. Raises AppError."""
     limit = asyncio.Semaphore(AT_ONCE)
 
     async def compare(question: Question) -> Compared | None:
         async with limit:
-            vector, _ = await query_vector(question.text, after.space or before.space, engine.models)
+            vector, _ = await query_vector(
+                question.text, after.space or before.space, engine.models
+            )
             own = await asyncio.to_thread(wording, question.text, vector)
-            request = SearchRequest(queries=(Query(question.text),), scope=question.scope, top_k=TOP)
+            request = SearchRequest(
+                queries=(Query(question.text),), scope=question.scope, top_k=TOP
+            )
             result = await engine.searcher.search(request)
             if not await engine.searcher.is_whole(question.scope):
                 raise IndexUnavailableError  # what the database finds in its place is ranked otherwise
@@ -110,18 +130,28 @@ async def _compare(
     return [one for one in found if one is not None]
 
 
-def _ranking(question: Question, snapshot: Snapshot, own: Wording, hits: Sequence[ScoredChunk | TailHit]) -> list[str]:
+def _ranking(
+    question: Question, snapshot: Snapshot, own: Wording, hits: Sequence[ScoredChunk | TailHit]
+) -> list[str]:
     """hits: what the search has found, whatever the boosts. The best TOP ids."""
     boosts = snapshot.boosts(own, hits, now=timezone.now().timestamp())
     visible = [hit for hit in hits if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide]
-    return list(dict.fromkeys(map(question.label, rank_with_boosts(visible, boosts, pool=hits))))[:TOP]
+    return list(dict.fromkeys(map(question.label, rank_with_boosts(visible, boosts, pool=hits))))[
+        :TOP
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ the questions
 def golden_questions() -> list[Question]:
     """Those with documents that still exist."""
-    rows = GoldenQuestion.objects.filter(documents__isnull=False).distinct().order_by("created_at", "pk")
-    chosen = _sample(list(rows.select_related("collection").prefetch_related("documents")), GOLDEN_QUESTIONS)
+    rows = (
+        GoldenQuestion.objects.filter(documents__isnull=False)
+        .distinct()
+        .order_by("created_at", "pk")
+    )
+    chosen = _sample(
+        list(rows.select_related("collection").prefetch_related("documents")), GOLDEN_QUESTIONS
+    )
     return [
         Question(
             text=row.text,
@@ -135,15 +165,25 @@ def golden_questions() -> list[Question]:
 def recent_questions() -> list[Question]:
     """What users asked lately, each wording once, in the collections that its answer was looked for in."""
     since = timezone.now() - timedelta(days=RECENT_DAYS)
-    rows = Message.objects.filter(role=Message.Role.ASSISTANT, decision=Message.Decision.ANSWER, created_at__gte=since)
+    rows = Message.objects.filter(
+        role=Message.Role.ASSISTANT, decision=Message.Decision.ANSWER, created_at__gte=since
+    )
     rows = rows.filter(
         session__kept=True, request__documents__isnull=True
     )  # what is asked of one document is no search
     newest = rows.exclude(reply_to=None).order_by("-created_at").values_list("pk", "reply_to__text")
-    distinct = {" ".join(text.casefold().split()): key for key, text in newest[: RECENT_QUESTIONS * 20] if text.strip()}
+    distinct = {
+        " ".join(text.casefold().split()): key
+        for key, text in newest[: RECENT_QUESTIONS * 20]
+        if text.strip()
+    }
     chosen = _sample(sorted(distinct.values()), RECENT_QUESTIONS)
     questions = []
-    for row in Message.objects.filter(pk__in=chosen).select_related("reply_to", "session__user").order_by("pk"):
+    for row in (
+        Message.objects.filter(pk__in=chosen)
+        .select_related("reply_to", "session__user")
+        .order_by("pk")
+    ):
         try:
             scope = scope_of_earlier(
                 user=row.session.user,

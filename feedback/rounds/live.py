@@ -71,14 +71,22 @@ def snapshot_load(held: Snapshot | None = None) -> Snapshot:
 
 
 def boosts_of(revision: Revision | None) -> tuple[list[QueryBoost], list[DocumentBoost]]:
-    rows = Boost.objects.filter(revision=revision).order_by("pk") if revision else Boost.objects.none()
+    rows = (
+        Boost.objects.filter(revision=revision).order_by("pk") if revision else Boost.objects.none()
+    )
     queries: list[QueryBoost] = []
     documents: list[DocumentBoost] = []
     for row in rows.iterator(chunk_size=2000):
         if row.question_id is not None and row.passage_id is not None:
-            queries.append(QueryBoost(row.question_id, row.passage_id, row.multiplier, row.raters_up, row.raters_down))
+            queries.append(
+                QueryBoost(
+                    row.question_id, row.passage_id, row.multiplier, row.raters_up, row.raters_down
+                )
+            )
         else:
-            documents.append(DocumentBoost(row.document_id, row.multiplier, row.raters_up, row.raters_down))
+            documents.append(
+                DocumentBoost(row.document_id, row.multiplier, row.raters_up, row.raters_down)
+            )
     return queries, documents
 
 
@@ -92,11 +100,15 @@ def content_make(queries: Sequence[QueryBoost], documents: Sequence[DocumentBoos
         return Content(documents=documents)
     boosted = {boost.question for boost in queries}
     pairs: dict[int, list[int]] = defaultdict(list)
-    for first, second in QuestionPair.objects.filter(same=True).order_by("pk").values_list("first_id", "second_id"):
+    for first, second in (
+        QuestionPair.objects.filter(same=True).order_by("pk").values_list("first_id", "second_id")
+    ):
         pairs[first].append(second)
         pairs[second].append(first)
     # A question that has no boost of its own may be the other wording of one that has.
-    known = boosted | {question for question, others in pairs.items() if boosted.intersection(others)}
+    known = boosted | {
+        question for question, others in pairs.items() if boosted.intersection(others)
+    }
     chunks = RatedPassage.objects.exclude(chunk_id=None).values_list("pk", "chunk_id")
     wordings, space = wordings_load()
     return Content(
@@ -111,12 +123,18 @@ def content_make(queries: Sequence[QueryBoost], documents: Sequence[DocumentBoos
 
 def wordings_load() -> tuple[dict[int, Wording], EmbeddingSpace | None]:
     """All rated questions; with vectors those that are in the space that most of them are in."""
-    spaces = RatedQuestion.objects.exclude(embedding_model="").values_list("embedding_model", "embedding_dim")
+    spaces = RatedQuestion.objects.exclude(embedding_model="").values_list(
+        "embedding_model", "embedding_dim"
+    )
     most = spaces.annotate(count=Count("pk")).order_by("-count").first()
     space = EmbeddingSpace(most[0], most[1]) if most else None
-    rows = RatedQuestion.objects.order_by("pk").values_list("pk", "text", "embedding_model", "embedding_dim", "vector")
+    rows = RatedQuestion.objects.order_by("pk").values_list(
+        "pk", "text", "embedding_model", "embedding_dim", "vector"
+    )
     wordings = {
-        key: wording(text, vector_decode(vector) if space == EmbeddingSpace(model, dim or 0) else None)
+        key: wording(
+            text, vector_decode(vector) if space == EmbeddingSpace(model, dim or 0) else None
+        )
         for key, text, model, dim, vector in rows.iterator(chunk_size=2000)
     }
     return wordings, space
@@ -157,7 +175,9 @@ class Latest(Generic[Held]):
                 except DatabaseError as error:
                     if self._held is None:
                         raise UnavailableError(worded("the database could not be read")) from error
-                    logger.warning("The database could not be read, going on with what it said last: %s", error)
+                    logger.warning(
+                        "The database could not be read, going on with what it said last: %s", error
+                    )
                 self._checked = time.monotonic()
             return self._held
 
@@ -188,7 +208,9 @@ class SnapshotBoosts:
         space = self.snapshot.space if self.snapshot.touches(candidates) else None
         vector, degraded = await query_vector(query, space, self.models)
         find = self.snapshot.boosts
-        boosts = await asyncio.to_thread(lambda: find(wording(query, vector), candidates, now=time.time()))
+        boosts = await asyncio.to_thread(
+            lambda: find(wording(query, vector), candidates, now=time.time())
+        )
         return replace(boosts, degraded=degraded)
 
 
@@ -202,4 +224,6 @@ async def query_vector(
         embedder = await models.embedder(space)
         return (await embedder.embed_queries([query]))[0], ""
     except EmbeddingUnavailableError as error:
-        return None, worded("rated questions were compared by words alone: {reason}", reason=error.reason)
+        return None, worded(
+            "rated questions were compared by words alone: {reason}", reason=error.reason
+        )

@@ -33,19 +33,30 @@ def content_hash(text: str) -> str:
 def passages_of(sources: Iterable[Source]) -> dict[int, int]:
     """Source → the passage that it showed, made where it is new. Without pages from the web, deleted documents, and
     texts that have changed since."""
-    shown = {source.pk: source for source in sources if source.document_id and as_uuid(source.chunk_id)}
-    chunks = Chunk.objects.only("document_id", "text").in_bulk({as_uuid(source.chunk_id) for source in shown.values()})
+    shown = {
+        source.pk: source for source in sources if source.document_id and as_uuid(source.chunk_id)
+    }
+    chunks = Chunk.objects.only("document_id", "text").in_bulk(
+        {as_uuid(source.chunk_id) for source in shown.values()}
+    )
     places: dict[int, tuple[UUID, str]] = {}
     chunk_of: dict[tuple[UUID, str], UUID] = {}
     for key, source in shown.items():
         chunk = chunks.get(as_uuid(source.chunk_id))
         # Neighbouring chunks may have been joined to what was shown.
-        if chunk and chunk.document_id == source.document_id and _plain(chunk.text) in _plain(source.text):
+        if (
+            chunk
+            and chunk.document_id == source.document_id
+            and _plain(chunk.text) in _plain(source.text)
+        ):
             place = (chunk.document_id, content_hash(chunk.text))
             places[key] = place
             chunk_of[place] = chunk.pk
     known = RatedPassage.objects.filter(content_hash__in={digest for _, digest in chunk_of})
-    ids = {(document, digest): key for document, digest, key in known.values_list("document_id", "content_hash", "pk")}
+    ids = {
+        (document, digest): key
+        for document, digest, key in known.values_list("document_id", "content_hash", "pk")
+    }
     # Sorted, so that new rows have the same order, and a round the same result, in every process.
     new = [
         RatedPassage(document_id=document, content_hash=digest, chunk_id=chunk_of[document, digest])
@@ -53,13 +64,18 @@ def passages_of(sources: Iterable[Source]) -> dict[int, int]:
     ]
     if new:
         RatedPassage.objects.bulk_create(new, ignore_conflicts=True)
-        ids |= {(row[0], row[1]): row[2] for row in known.all().values_list("document_id", "content_hash", "pk")}
+        ids |= {
+            (row[0], row[1]): row[2]
+            for row in known.all().values_list("document_id", "content_hash", "pk")
+        }
     return {key: ids[place] for key, place in places.items() if place in ids}
 
 
 def passages_relocate() -> None:
     """Of documents that hold a passage whose chunk is gone: their ingest may have ended while nobody listened."""
-    lost = RatedPassage.objects.exclude(chunk_id=None).exclude(chunk_id__in=Chunk.objects.values("pk"))
+    lost = RatedPassage.objects.exclude(chunk_id=None).exclude(
+        chunk_id__in=Chunk.objects.values("pk")
+    )
     for document_id in lost.order_by().values_list("document", flat=True).distinct():
         document_relocate(document_id)
 
@@ -69,13 +85,22 @@ def document_relocate(document_id: UUID) -> None:
     passages = list(RatedPassage.objects.filter(document=document_id))
     if not passages:
         return
-    chunks = Chunk.objects.filter(document=document_id).order_by("-seq")  # of equal texts the first one stays
-    places = {content_hash(text): key for key, text in chunks.values_list("pk", "text").iterator(chunk_size=AT_ONCE)}
-    moved = [passage for passage in passages if passage.chunk_id != places.get(passage.content_hash)]
+    chunks = Chunk.objects.filter(document=document_id).order_by(
+        "-seq"
+    )  # of equal texts the first one stays
+    places = {
+        content_hash(text): key
+        for key, text in chunks.values_list("pk", "text").iterator(chunk_size=AT_ONCE)
+    }
+    moved = [
+        passage for passage in passages if passage.chunk_id != places.get(passage.content_hash)
+    ]
     for passage in moved:
         passage.chunk_id = places.get(passage.content_hash)
     if moved:
-        write_with_retry(partial(RatedPassage.objects.bulk_update, moved, ["chunk_id"], batch_size=AT_ONCE))
+        write_with_retry(
+            partial(RatedPassage.objects.bulk_update, moved, ["chunk_id"], batch_size=AT_ONCE)
+        )
         version_bump()  # also where no boost changes: the live ones are for other chunks now
 
 

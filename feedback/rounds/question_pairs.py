@@ -40,7 +40,11 @@ class SameAnswer(BaseModel):
 
 def question_pairs_decide(*, report: Callable[[], None] = lambda: None) -> str:
     """Returns why some pairs were not asked about, or "". Raises nothing of the model's: these pairs wait."""
-    new = list(RatedQuestion.objects.filter(compared=False).order_by("pk").values_list("pk", flat=True)[:MOST_NEW])
+    new = list(
+        RatedQuestion.objects.filter(compared=False)
+        .order_by("pk")
+        .values_list("pk", flat=True)[:MOST_NEW]
+    )
     return with_engine(partial(_decide, new, report=report)) if new else ""
 
 
@@ -50,9 +54,13 @@ async def _decide(new: Sequence[int], engine: Engine, *, report: Callable[[], No
             model = await engine.models.chat("fast")
             pairs = await sync_to_async(_candidates)(new)
             for pair, first, second in await sync_to_async(_with_texts)(pairs[:MOST_ASKED]):
-                prompt = engine.prompts.render("same_question", other=first[:MOST_CHARS], question=second[:MOST_CHARS])
+                prompt = engine.prompts.render(
+                    "same_question", other=first[:MOST_CHARS], question=second[:MOST_CHARS]
+                )
                 reply = await model.complete_json(prompt, SameAnswer)
-                await sync_to_async(write_with_retry)(partial(_store, pair, same=reply.same, model=model.name))
+                await sync_to_async(write_with_retry)(
+                    partial(_store, pair, same=reply.same, model=model.name)
+                )
                 await sync_to_async(report)()
     except ModelError as error:
         return error.reason
@@ -74,28 +82,41 @@ def _candidates(new: Sequence[int]) -> list[tuple[int, int]]:
         own = wordings[question]
         same = set(everyone.same(own))
         near = everyone.near(own, least_cosine=LEAST_COSINE)[: NEAREST + 1]
-        for other, cosine in (*near, *((other, LEAST_COSINE) for other in _sharing_a_passage(question))):
+        for other, cosine in (
+            *near,
+            *((other, LEAST_COSINE) for other in _sharing_a_passage(question)),
+        ):
             if other not in same and other in wordings and not differ(own, wordings[other]):
                 pair = (min(question, other), max(question, other))
                 found[pair] = max(found.get(pair, 0.0), cosine)
-    decided = QuestionPair.objects.filter(first__in={pair[0] for pair in found}).values_list("first_id", "second_id")
+    decided = QuestionPair.objects.filter(first__in={pair[0] for pair in found}).values_list(
+        "first_id", "second_id"
+    )
     left = found.keys() - set(decided)
     return sorted(left, key=lambda pair: (-found[pair], pair))
 
 
 def _sharing_a_passage(question: int) -> list[int]:
     own = Evidence.objects.filter(question=question).values("passage")
-    others = Evidence.objects.filter(passage__in=own).exclude(question=question).order_by("-question")
+    others = (
+        Evidence.objects.filter(passage__in=own).exclude(question=question).order_by("-question")
+    )
     return list(others.values_list("question", flat=True).distinct()[:NEAREST])
 
 
 def _with_texts(pairs: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], str, str]]:
-    texts = dict(RatedQuestion.objects.filter(pk__in={key for pair in pairs for key in pair}).values_list("pk", "text"))
+    texts = dict(
+        RatedQuestion.objects.filter(pk__in={key for pair in pairs for key in pair}).values_list(
+            "pk", "text"
+        )
+    )
     return [(pair, texts[pair[0]], texts[pair[1]]) for pair in pairs if texts.keys() >= set(pair)]
 
 
 def _store(pair: tuple[int, int], *, same: bool, model: str) -> None:
-    if RatedQuestion.objects.filter(pk__in=pair).count() == len(pair):  # nobody has deleted one meanwhile
+    if RatedQuestion.objects.filter(pk__in=pair).count() == len(
+        pair
+    ):  # nobody has deleted one meanwhile
         QuestionPair.objects.update_or_create(
             first_id=pair[0], second_id=pair[1], defaults={"same": same, "decided_by": model[:200]}
         )

@@ -70,7 +70,9 @@ def questions_embed(*, report: Callable[[], None] = lambda: None) -> str:
 def _not_embedded(space: EmbeddingSpace) -> list[tuple[int, str]]:
     if space == BUILTIN_SPACE:
         return []
-    rows = RatedQuestion.objects.exclude(embedding_model=space.model, embedding_dim=space.dim).order_by("pk")
+    rows = RatedQuestion.objects.exclude(
+        embedding_model=space.model, embedding_dim=space.dim
+    ).order_by("pk")
     return list(rows.values_list("pk", "text")[:MOST_IN_A_ROUND])
 
 
@@ -84,7 +86,12 @@ def _vectors_store(rows: Iterable[tuple[int, NDArray[np.float32]]], space: Embed
 # ------------------------------------------------------------------------------------------------ deleted
 def questions_of_person(*, user_id: int) -> list[int]:
     """The rated questions that this user has evidence on."""
-    return list(Evidence.objects.filter(voter=user_id).order_by().values_list("question", flat=True).distinct())
+    return list(
+        Evidence.objects.filter(voter=user_id)
+        .order_by()
+        .values_list("question", flat=True)
+        .distinct()
+    )
 
 
 def questions_forget(question_ids: Sequence[int]) -> int:

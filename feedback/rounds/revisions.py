@@ -40,7 +40,11 @@ def revision_create(
     one_at_a_time()
     newest = Revision.objects.order_by("-number").values_list("number", flat=True).first() or 0
     for waiting in Revision.objects.filter(status__in=(Status.PROPOSED, Status.HELD)):
-        _end(waiting, Status.SUPERSEDED, worded("Ranking change {number} replaced it.", number=newest + 1))
+        _end(
+            waiting,
+            Status.SUPERSEDED,
+            worded("Ranking change {number} replaced it.", number=newest + 1),
+        )
     revision = Revision.objects.create(
         number=newest + 1,
         parent=live_revision(),
@@ -52,7 +56,11 @@ def revision_create(
     )
     document_of = dict(RatedPassage.objects.values_list("pk", "document_id"))
     questions = set(RatedQuestion.objects.values_list("pk", flat=True))
-    there = set(Document.objects.filter(pk__in={one.document for one in documents}).values_list("pk", flat=True))
+    there = set(
+        Document.objects.filter(pk__in={one.document for one in documents}).values_list(
+            "pk", flat=True
+        )
+    )
     rows = [
         Boost(
             revision=revision,
@@ -99,7 +107,11 @@ def revision_go_live(*, revision: Revision, by: User | None = None, why: str = "
             )
         )
     if live:
-        _end(live, Status.SUPERSEDED, worded("Ranking change {number} replaced it.", number=revision.number))
+        _end(
+            live,
+            Status.SUPERSEDED,
+            worded("Ranking change {number} replaced it.", number=revision.number),
+        )
     _make_live(revision, by=by, why=why)
     return revision
 
@@ -127,7 +139,11 @@ def revision_roll_back(*, revision: Revision, by: User, why: str = "") -> Revisi
         raise ConflictError(worded("Ranking change {number} is not live.", number=revision.number))
     _end(live, Status.ROLLED_BACK, why)
     if live.parent:
-        _make_live(live.parent, by=by, why=worded("Ranking change {number} was undone.", number=live.number))
+        _make_live(
+            live.parent,
+            by=by,
+            why=worded("Ranking change {number} was undone.", number=live.number),
+        )
     version_bump()
     return live.parent
 

@@ -26,7 +26,15 @@ from django.utils import timezone
 from feedback.models import Evidence, FeedbackState, GoldenQuestion, Revision
 from feedback.ranking.boosts import DocumentBoost, QueryBoost, digest, document_boosts, query_boosts
 from feedback.ranking.guard import GuardReport
-from feedback.ranking.votes import Burst, Vote, dedupe_votes, document_sums, find_bursts, passage_sums, voters_of
+from feedback.ranking.votes import (
+    Burst,
+    Vote,
+    dedupe_votes,
+    document_sums,
+    find_bursts,
+    passage_sums,
+    voters_of,
+)
 from feedback.rounds.deletions import write_with_retry
 from feedback.rounds.evidence import day_of, evidence_gather
 from feedback.rounds.guard import guard_measure
@@ -34,7 +42,12 @@ from feedback.rounds.live import boosts_of, content_make, content_of, live_revis
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
-from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
+from feedback.rounds.revisions import (
+    revision_create,
+    revision_go_live,
+    revision_hold,
+    revisions_forget,
+)
 from ragsite.core.errors import ConflictError, UnavailableError
 from ragsite.core.leases import Lease, LeaseLostError, NamedLease, lock_is_held
 from ragsite.core.messages import Sentence, joined, worded, wordings_of
@@ -136,10 +149,13 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
             outcome = replace(_round(lease.renew, by), duration_ms=_ms_since(begun), by=name)
         except (LeaseLostError, RoundLostError):
             raise  # the other round records its own outcome
-        except Exception:  # staff who look for the outcome see that it failed, which the task queue does not show
+        except (
+            Exception
+        ):  # staff who look for the outcome see that it failed, which the task queue does not show
             at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
             reason = worded(
-                "It was interrupted at {at}; the worker's log says why. The ratings wait for the next run.", at=at
+                "It was interrupted at {at}; the worker's log says why. The ratings wait for the next run.",
+                at=at,
             )
             with suppress(DatabaseError):
                 _record(RoundOutcome(status="failed", reason=reason, by=name))
@@ -191,7 +207,9 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
 def proposal_make(live: Revision | None) -> Proposal:
     """Of all evidence of accounts that are switched on, on texts that are still there."""
     today = day_of(timezone.now())
-    rows = Evidence.objects.filter(passage__chunk_id__isnull=False, voter__is_active=True).order_by("day", "pk")
+    rows = Evidence.objects.filter(passage__chunk_id__isnull=False, voter__is_active=True).order_by(
+        "day", "pk"
+    )
     columns = (
         "question_id",
         "passage_id",
@@ -204,7 +222,9 @@ def proposal_make(live: Revision | None) -> Proposal:
     votes = dedupe_votes(map(Vote._make, rows.values_list(*columns).iterator(chunk_size=5000)))
     people = User.objects.filter(is_active=True).order_by()
     staff = frozenset(people.filter(is_staff=True).values_list("pk", flat=True))
-    joined_on = {key: day_of(moment) for key, moment in people.values_list("pk", "date_joined").iterator()}
+    joined_on = {
+        key: day_of(moment) for key, moment in people.values_list("pk", "date_joined").iterator()
+    }
     voters = voters_of(joined_on, staff, today=today)
     # What is live was let pass, by the guard or by a person, with the votes of its day.
     since = day_of(live.created_at) if live else 0
@@ -216,17 +236,28 @@ def proposal_make(live: Revision | None) -> Proposal:
 
 
 def _decide(
-    proposal: Proposal, report: GuardReport, outcome: RoundOutcome, live: Revision | None, by: User | None
+    proposal: Proposal,
+    report: GuardReport,
+    outcome: RoundOutcome,
+    live: Revision | None,
+    by: User | None,
 ) -> Revision:
     """The revision, with its boosts and its status: all of it or nothing."""
     if live_revision() != live:
-        raise RoundLostError(worded("Another ranking change went live while this one was tested. Start again."))
+        raise RoundLostError(
+            worded("Another ranking change went live while this one was tested. Start again.")
+        )
     reasons = [report.reason] if report.reason else []
     reasons += [_burst_reason(burst) for burst in proposal.bursts[:BURSTS_SHOWN]]
-    taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=proposal.digest).first()
+    taken_back = Revision.objects.filter(
+        status=Revision.Status.ROLLED_BACK, digest=proposal.digest
+    ).first()
     if taken_back:
         reasons.append(
-            worded("It does the same as ranking change {number}, which was undone.", number=taken_back.number)
+            worded(
+                "It does the same as ranking change {number}, which was undone.",
+                number=taken_back.number,
+            )
         )
     revision = revision_create(
         queries=proposal.queries,
@@ -266,7 +297,9 @@ def _waiting(proposal: Proposal) -> Revision | None:
 def _to_measure_again(waiting: Revision) -> bool:
     """Where it could not be measured then, or golden questions were added or changed since. What was rolled back waits
     for a person."""
-    rolled_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=waiting.digest).exists()
+    rolled_back = Revision.objects.filter(
+        status=Revision.Status.ROLLED_BACK, digest=waiting.digest
+    ).exists()
     changed = GoldenQuestion.objects.filter(updated_at__gt=waiting.created_at).exists()
     return not rolled_back and (changed or not waiting.guard.get("measured", True))
 
@@ -274,9 +307,17 @@ def _to_measure_again(waiting: Revision) -> bool:
 def _notes(not_embedded: str, not_paired: str) -> tuple[str, ...]:
     notes = []
     if not_embedded:
-        notes.append(worded("some rated questions are compared by words alone: {reason}", reason=not_embedded))
+        notes.append(
+            worded(
+                "some rated questions are compared by words alone: {reason}", reason=not_embedded
+            )
+        )
     if not_paired:
-        notes.append(worded("some pairs of rated questions wait for a chat model: {reason}", reason=not_paired))
+        notes.append(
+            worded(
+                "some pairs of rated questions wait for a chat model: {reason}", reason=not_paired
+            )
+        )
     return tuple(notes)
 
 

@@ -27,10 +27,17 @@ def made_of(message_id: UUID, user: User) -> list[dict[str, str]]:
         GoldenQuestion.Expected.NO_ANSWER: _("Test question: should have no answer"),
     }
     made = [
-        {"text": expected[GoldenQuestion.Expected(row.expects)], "undo": reverse("review_golden_undo", args=[row.pk])}
-        for row in golden_list(user=user).filter(message=message_id).order_by("created_at")[:MADE_SHOWN]
+        {
+            "text": expected[GoldenQuestion.Expected(row.expects)],
+            "undo": reverse("review_golden_undo", args=[row.pk]),
+        }
+        for row in golden_list(user=user)
+        .filter(message=message_id)
+        .order_by("created_at")[:MADE_SHOWN]
     ]
-    shown = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
+    shown = Source.objects.filter(message=message_id, document_id__isnull=False).values_list(
+        "document_id", flat=True
+    )
     for boost in ManualBoost.in_force().filter(document__in=list(shown))[:MADE_SHOWN]:
         line = _("Hidden: {title}") if boost.hide else _("Rank × {factor}: {title}")
         text = line.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")

@@ -52,7 +52,10 @@ class AccountAdapter(DefaultAccountAdapter):
     # -------------------------------------------------------------------------------------------- signing in and up
     def get_login_stages(self) -> list[str]:
         ours = f"{ConfirmedEmailStage.__module__}.{ConfirmedEmailStage.__qualname__}"
-        return [ours if path.endswith(".EmailVerificationStage") else path for path in super().get_login_stages()]
+        return [
+            ours if path.endswith(".EmailVerificationStage") else path
+            for path in super().get_login_stages()
+        ]
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """By the form. Raises ImmediateHttpResponse where it is closed."""
@@ -65,7 +68,9 @@ class AccountAdapter(DefaultAccountAdapter):
         return url_has_allowed_host_and_scheme(url, allowed_hosts={self.request.get_host()})
 
     # -------------------------------------------------------------------------------------------- e-mails
-    def send_password_reset_mail(self, user: AbstractBaseUser, email: str, context: dict[str, Any]) -> None:
+    def send_password_reset_mail(
+        self, user: AbstractBaseUser, email: str, context: dict[str, Any]
+    ) -> None:
         """Who comes by a provider alone has no password here that could be forgotten."""
         if user.has_usable_password():
             super().send_password_reset_mail(user, email, context)
@@ -73,9 +78,17 @@ class AccountAdapter(DefaultAccountAdapter):
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """With links to the site as it is called by itself."""
         origin = site_origin()
-        links = {name: _moved(value, origin) for name, value in context.items() if name.endswith("_url")}
+        links = {
+            name: _moved(value, origin) for name, value in context.items() if name.endswith("_url")
+        }
         site = SimpleNamespace(name="Ragsite", domain=origin)
-        context = {"request": self.request, "email": email, "current_site": site, **context, **links}
+        context = {
+            "request": self.request,
+            "email": email,
+            "current_site": site,
+            **context,
+            **links,
+        }
         message = self.render_mail(template_prefix, email, context)
         email_queue(email, str(message.subject), str(message.body))
 
@@ -145,7 +158,9 @@ def groups_follow(user: User, account: SocialAccount) -> None:
         return
     claims = {**account.extra_data.get("id_token", {}), **account.extra_data.get("userinfo", {})}
     claim = claims.get(settings.OIDC.groups)
-    values = {value for value in (claim if isinstance(claim, list) else [claim]) if isinstance(value, str)}
+    values = {
+        value for value in (claim if isinstance(claim, list) else [claim]) if isinstance(value, str)
+    }
     names = {group for value, group in settings.OIDC_GROUPS.items() if value in values}
     mapped = Group.objects.filter(name__in=settings.OIDC_GROUPS.values())
     user.groups.remove(*mapped.exclude(name__in=names))

@@ -39,7 +39,9 @@ class SecondFactorError(PermissionDeniedError):
 
 class UnconfirmedError(PermissionDeniedError):
     code = "email_not_confirmed"
-    message = worded("Confirm your e-mail address first: sign in on the site, and follow the link that is sent to it.")
+    message = worded(
+        "Confirm your e-mail address first: sign in on the site, and follow the link that is sent to it."
+    )
 
 
 class TokenInput(StrictSerializer):
@@ -52,7 +54,9 @@ class TokenInput(StrictSerializer):
         default="",
         help_text="Of the authenticator app, or a recovery code, where the account has a second factor.",
     )
-    name = TextField(max_length=100, required=False, allow_blank=True, default="", help_text="What it is for.")
+    name = TextField(
+        max_length=100, required=False, allow_blank=True, default="", help_text="What it is for."
+    )
 
 
 class TokenOutput(serializers.Serializer[Any]):

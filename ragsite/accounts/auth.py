@@ -53,7 +53,12 @@ def token_of_header(header: bytes) -> ApiToken | None:
     scheme, _, key = header.strip().partition(b" ")
     if scheme.lower() not in SCHEMES or not key.strip().isascii():
         return None
-    token = valid_tokens().select_related("user").filter(key_hash=token_hash(key.strip().decode())).first()
+    token = (
+        valid_tokens()
+        .select_related("user")
+        .filter(key_hash=token_hash(key.strip().decode()))
+        .first()
+    )
     if token is None:
         return None
     token.user.api_key = token if token.scopes else None  # type: ignore[attr-defined]
@@ -115,7 +120,9 @@ def require_scope(user: Any, scope: str) -> None:
         return
     if not scope:
         raise ScopeError
-    raise ScopeError(worded("This API key lacks the scope “{scope}”; create one that has it.", scope=scope))
+    raise ScopeError(
+        worded("This API key lacks the scope “{scope}”; create one that has it.", scope=scope)
+    )
 
 
 class KeyHasScope(BasePermission):

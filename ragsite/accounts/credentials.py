@@ -50,12 +50,16 @@ def credential_of(*, user: Any, auth: Any, session: Any) -> Credential | None:
     if session is None or not session.session_key or not user.is_authenticated:
         return None
     lasting = Session.objects.filter(session_key=session.session_key, expire_date__gt=Now())
-    return UserSession.objects.filter(user=user.pk, user__is_active=True, session_key__in=lasting.values("session_key"))
+    return UserSession.objects.filter(
+        user=user.pk, user__is_active=True, session_key__in=lasting.values("session_key")
+    )
 
 
 def credential_of_request(request: Any) -> Credential | None:
     """Of a REST framework request."""
-    return credential_of(user=request.user, auth=request.auth, session=getattr(request, "session", None))
+    return credential_of(
+        user=request.user, auth=request.auth, session=getattr(request, "session", None)
+    )
 
 
 async def holds(credential: Credential) -> bool:
@@ -68,7 +72,9 @@ async def holds(credential: Credential) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------ for connections
-async def while_signed_in(events: AsyncIterator[Item], credential: Credential | None) -> AsyncIterator[Item]:
+async def while_signed_in(
+    events: AsyncIterator[Item], credential: Credential | None
+) -> AsyncIterator[Item]:
     """The events, as long as the credential holds. Raises SignedOutError in place of the first that must not be seen.
 
     A stream has an event every few seconds, be it that nothing has happened.
@@ -101,7 +107,9 @@ class ClosesWhenSignedOut:
         self._inner = inner
 
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
-        credential = credential_of(user=scope["user"], auth=scope.get("token"), session=scope.get("session"))
+        credential = credential_of(
+            user=scope["user"], auth=scope.get("token"), session=scope.get("session")
+        )
         if credential is None:
             await self._inner(scope, receive, send)
             return
@@ -116,7 +124,9 @@ class ClosesWhenSignedOut:
 
         async def received() -> Any:
             message = await receive()
-            return {"type": "websocket.disconnect", "code": SIGNED_OUT} if ended.is_set() else message
+            return (
+                {"type": "websocket.disconnect", "code": SIGNED_OUT} if ended.is_set() else message
+            )
 
         async def sent(message: dict[str, Any]) -> None:
             if not ended.is_set():

@@ -20,7 +20,12 @@ from ragsite.core.queueing import BrokerAwayError, enqueue
 logger = logging.getLogger(__name__)
 GOOD_FOR_S = 24 * 3600  # in the queue; the links in it do not live longer
 # They take their time over a password or wait for the provider, which no transaction should: SQLite has one writer.
-VIEWS_WITHOUT_EMAIL = {"account_login", "account_reauthenticate", "openid_connect_login", "openid_connect_callback"}
+VIEWS_WITHOUT_EMAIL = {
+    "account_login",
+    "account_reauthenticate",
+    "openid_connect_login",
+    "openid_connect_callback",
+}
 
 
 def email_queue(to: str, subject: str, text: str) -> None:
@@ -30,7 +35,9 @@ def email_queue(to: str, subject: str, text: str) -> None:
     except BrokerAwayError as away:
         logger.error("an e-mail cannot be sent, the broker is away: %s", away)
         raise UnavailableError(
-            worded("No e-mail can be sent at the moment, so nothing was changed; try again in a few minutes.")
+            worded(
+                "No e-mail can be sent at the moment, so nothing was changed; try again in a few minutes."
+            )
         ) from away
 
 

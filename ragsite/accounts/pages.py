@@ -45,7 +45,11 @@ def oidc_login(request: HttpRequest) -> HttpResponse:
     except RequestException:
         return render(request, "socialaccount/authentication_error.html", status=503)
     if response.status_code == 302:
-        return render(request, "socialaccount/login_redirect.html", {"redirect_to": response.headers["Location"]})
+        return render(
+            request,
+            "socialaccount/login_redirect.html",
+            {"redirect_to": response.headers["Location"]},
+        )
     return response
 
 
@@ -60,7 +64,9 @@ def account(request: HttpRequest) -> HttpResponse:
         "section": "account",
         "tokens": token_list(user=user),
         "keys": key_list(user=user),
-        "signed_in": [(session, device_name(session.user_agent)) for session in browsers_signed_in(user)],
+        "signed_in": [
+            (session, device_name(session.user_agent)) for session in browsers_signed_in(user)
+        ],
         "emails": EmailAddress.objects.filter(user=user).order_by("-primary", "pk"),
         "has_mfa": is_mfa_enabled(user),
         "oidc": settings.OIDC,
@@ -79,7 +85,9 @@ def revoke_token(request: HttpRequest, token_id: UUID) -> HttpResponse:
     return redirect("account")
 
 
-leave_others = ListUserSessionsView.as_view(success_url=reverse_lazy("account"), http_method_names=["post"])
+leave_others = ListUserSessionsView.as_view(
+    success_url=reverse_lazy("account"), http_method_names=["post"]
+)
 
 
 @require_POST

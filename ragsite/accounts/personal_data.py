@@ -67,15 +67,31 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
     "by": ("chat.DeskEvent",),
 }
 # Secrets, and what is the site's own.
-LEFT_OUT = {"password", "key_hash", "session_key", "data", "vector", "lease_token", "lease_expires_at", "credentials"}
+LEFT_OUT = {
+    "password",
+    "key_hash",
+    "session_key",
+    "data",
+    "vector",
+    "lease_token",
+    "lease_expires_at",
+    "credentials",
+}
 # Table → rows in one transaction; a document has up to thousands of chunks. What is left goes by cascade.
-ERASED = {"chat.Message": 100, "chat.Session": 50, "retrieval.Document": 5, "retrieval.Collection": 20}
+ERASED = {
+    "chat.Message": 100,
+    "chat.Session": 50,
+    "retrieval.Document": 5,
+    "retrieval.Collection": 20,
+}
 FORGOTTEN = "–"  # in place of a name
 
 
 class LastAdministratorError(PermissionDeniedError):
     code = "last_administrator"
-    message = worded("You are the last administrator; make somebody else one first, then delete your account.")
+    message = worded(
+        "You are the last administrator; make somebody else one first, then delete your account."
+    )
 
 
 def _rows(label: str, user: User, *ways: str) -> QuerySet[Any]:
@@ -95,7 +111,10 @@ def export_response(user: User) -> StreamingHttpResponse:
         while piece := await sync_to_async(file.read)(SENT_BYTES):
             yield piece
 
-    headers = {"Content-Disposition": 'attachment; filename="ragsite-data.zip"', "X-Content-Type-Options": "nosniff"}
+    headers = {
+        "Content-Disposition": 'attachment; filename="ragsite-data.zip"',
+        "X-Content-Type-Options": "nosniff",
+    }
     response = StreamingHttpResponse(pieces(), content_type="application/zip", headers=headers)
     response._resource_closers.append(file.close)  # type: ignore[attr-defined]  # as Django's FileResponse does
     return response
@@ -108,20 +127,32 @@ def export_file(user: User) -> IO[bytes]:
         for label in dict.fromkeys(chain.from_iterable(OWNED.values())):
             names = [field.attname for field in apps.get_model(label)._meta.concrete_fields]
             rows = _rows(label, user).values(*(name for name in names if name not in LEFT_OUT))
-            with archive.open(f"{label.replace('.', '/').lower()}.json", "w", force_zip64=True) as entry:
+            with archive.open(
+                f"{label.replace('.', '/').lower()}.json", "w", force_zip64=True
+            ) as entry:
                 mark = "["
                 for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
                     text = json.dumps(row, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder)
                     entry.write(f"{mark}\n{text}".encode())
                     mark = ","
                 entry.write(b"[]\n" if mark == "[" else b"\n]\n")
-        for document in _rows("retrieval.Document", user).exclude(file="").iterator(chunk_size=ROWS_AT_ONCE):
+        for document in (
+            _rows("retrieval.Document", user).exclude(file="").iterator(chunk_size=ROWS_AT_ONCE)
+        ):
             name = f"documents/{document.pk.hex[:8]}-{clean_file_name(document.file_name)[-120:]}"
             try:
-                with document.file.open("rb") as content, archive.open(name, "w", force_zip64=True) as entry:
+                with (
+                    document.file.open("rb") as content,
+                    archive.open(name, "w", force_zip64=True) as entry,
+                ):
                     shutil.copyfileobj(content, entry)
-            except (OSError, ValueError) as error:  # who opens the archive sees that something is missing
-                logger.warning("The file of document %s is not in an export: %s", document.pk, error)
+            except (
+                OSError,
+                ValueError,
+            ) as error:  # who opens the archive sees that something is missing
+                logger.warning(
+                    "The file of document %s is not in an export: %s", document.pk, error
+                )
                 archive.writestr(f"{name}.txt", _("This file could not be read."))
     file.seek(0)
     return file
@@ -131,11 +162,15 @@ def export_file(user: User) -> IO[bytes]:
 @transaction.atomic
 def deletion_start(*, user: User) -> None:
     """Close the account now, and let a worker empty it. Raises LastAdministratorError."""
-    administrators = User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
+    administrators = (
+        User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
+    )
     if [admin.pk for admin in administrators] == [user.pk]:
         raise LastAdministratorError
     user.is_active = False
-    user.save(update_fields=["is_active"])  # ends its sessions and tokens, too (ragsite.accounts.signals)
+    user.save(
+        update_fields=["is_active"]
+    )  # ends its sessions and tokens, too (ragsite.accounts.signals)
     Account.objects.update_or_create(user=user, defaults={"deletion_requested_at": timezone.now()})
     # Without this message the schedule does it, within a minute.
     transaction.on_commit(partial(enqueue, "ragsite.tasks.deletions_do_task"))
@@ -149,14 +184,18 @@ def deletions_do() -> int:
 
 def _erase(user: User) -> bool:
     """In short transactions; begun anew it goes on with what is left. False: another worker was faster."""
-    _rows("retrieval.Document", user, "uploaded_by").exclude(collection__owner=user).update(uploaded_by=None)
+    _rows("retrieval.Document", user, "uploaded_by").exclude(collection__owner=user).update(
+        uploaded_by=None
+    )
     for label, at_once in ERASED.items():
         rows = _rows(label, user)
         while batch := list(rows.values_list("pk", flat=True)[:at_once]):
             rows.model._default_manager.filter(pk__in=batch).delete()
     _forget_name(user)
     with transaction.atomic():
-        of_user = LogEntry.objects.filter(content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk))
+        of_user = LogEntry.objects.filter(
+            content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)
+        )
         of_user.update(object_repr="")
         return bool(User.objects.filter(pk=user.pk).delete()[0])
 
@@ -167,7 +206,9 @@ def _forget_name(user: User) -> None:
     events = apps.get_model("chat.DeskEvent")._default_manager
     events.filter(by=user).update(by_name=FORGOTTEN)
     in_detail = Q(detail__from=name) | Q(detail__to=name) | Q(detail__filters__user=name)
-    for event in events.filter(in_detail | Q(detail__filters__reviewer=name)).iterator(chunk_size=ROWS_AT_ONCE):
+    for event in events.filter(in_detail | Q(detail__filters__reviewer=name)).iterator(
+        chunk_size=ROWS_AT_ONCE
+    ):
         event.detail = _without(event.detail, name)
         event.save(update_fields=["detail"])
 

@@ -25,7 +25,11 @@ def connect() -> None:
 
 
 def _before_save(
-    sender: type[User], instance: User, raw: bool, update_fields: Collection[str] | None, **kwargs: Any
+    sender: type[User],
+    instance: User,
+    raw: bool,
+    update_fields: Collection[str] | None,
+    **kwargs: Any,
 ) -> None:
     """With a new password, and with a closed account, end its sessions and tokens; with the account its API keys, too.
     The session that changed it gets a new row. By page, administration, command or shell; should the save fail, tokens
@@ -43,7 +47,12 @@ def _changes_password(user: User, update_fields: Collection[str] | None) -> bool
         return False
     # At a sign-in Django stores the same password anew where its hash has become too weak: no change.
     set_anew = getattr(user, "_password", None) is not None  # Django's own mark of `set_password`
-    if update_fields is not None and set(update_fields) == {"password"} and not set_anew and user.has_usable_password():
+    if (
+        update_fields is not None
+        and set(update_fields) == {"password"}
+        and not set_anew
+        and user.has_usable_password()
+    ):
         return False
     return not User.objects.filter(pk=user.pk, password=user.password).exists()
 

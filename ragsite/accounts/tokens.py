@@ -40,10 +40,14 @@ class TooManyKeysError(ConflictError):
 def token_create(*, user: User, name: str = "") -> str:
     """The key, which is shown this once. Over the limit of tokens, the one that was used least recently gives way."""
     User.objects.select_for_update().get(pk=user.pk)  # one at a time, so that the limit holds
-    least_recent = token_list(user=user).order_by(Coalesce("last_used_at", "created_at").desc())[TOKENS_PER_USER - 1 :]
+    least_recent = token_list(user=user).order_by(Coalesce("last_used_at", "created_at").desc())[
+        TOKENS_PER_USER - 1 :
+    ]
     ApiToken.objects.filter(pk__in=[token.pk for token in least_recent]).delete()
     key = secrets.token_hex(KEY_BYTES)
-    ApiToken.objects.create(user=user, name=name, prefix=key[:PREFIX_CHARS], key_hash=token_hash(key))
+    ApiToken.objects.create(
+        user=user, name=name, prefix=key[:PREFIX_CHARS], key_hash=token_hash(key)
+    )
     return key
 
 
@@ -77,7 +81,9 @@ def key_create(
         raise InvalidInputError(
             fields={
                 "collections": [
-                    worded("The review desk covers all collections. Choose the desk or collections, not both.")
+                    worded(
+                        "The review desk covers all collections. Choose the desk or collections, not both."
+                    )
                 ]
             }
         )

@@ -115,9 +115,13 @@ def _action(request: HttpRequest, user: User, by: User) -> Callable[[], None]:
     raise NotFoundError
 
 
-def _people(request: HttpRequest, access: DeskAccess, *, invited: User | None, problems: list[str]) -> HttpResponse:
+def _people(
+    request: HttpRequest, access: DeskAccess, *, invited: User | None, problems: list[str]
+) -> HttpResponse:
     search = request.GET.get("search", "").strip()[:SEARCH_CHARS]
-    page = Paginator(people.people_list(search=search), PEOPLE_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(people.people_list(search=search), PEOPLE_A_PAGE).get_page(
+        request.GET.get("page")
+    )
     context = {
         "section": "administration",
         "place": "people",
@@ -130,12 +134,16 @@ def _people(request: HttpRequest, access: DeskAccess, *, invited: User | None, p
         "invited": invited,
         "link": _invitation_link(request, invited) if invited else "",
         "problems": problems,
-        "given": {name: request.POST.get(name, "") if problems else "" for name in ("name", "role")},
+        "given": {
+            name: request.POST.get(name, "") if problems else "" for name in ("name", "role")
+        },
     }
     return render(request, "administration/people.html", context, status=400 if problems else 200)
 
 
-def _person(request: HttpRequest, access: DeskAccess, user: User, *, link: str = "") -> HttpResponse:
+def _person(
+    request: HttpRequest, access: DeskAccess, user: User, *, link: str = ""
+) -> HttpResponse:
     [person] = people.people_shown(users=[user], by=access.user)
     own = {group.pk for group in person.groups}
     others = Group.objects.exclude(name__in=SHIPPED).order_by("name")[:GROUPS_SHOWN]
@@ -144,7 +152,9 @@ def _person(request: HttpRequest, access: DeskAccess, user: User, *, link: str =
         "place": "people",
         "person": person,
         "roles": people.roles_given_by(access.user),
-        "groups": [(group, group.pk in own) for group in others] if access.user.is_superuser else [],
+        "groups": [(group, group.pk in own) for group in others]
+        if access.user.is_superuser
+        else [],
         "usage_days": people.USAGE_DAYS,
         "invitation_days": people.INVITATION_DAYS,
         "link": link,
@@ -208,7 +218,9 @@ def _changes(before: datetime | None) -> list[Entry]:
     for row in rows[: ENTRIES_A_PAGE + 1]:
         kind = str(row.content_type).rpartition(" | ")[2] if row.content_type else ""
         what = row.get_change_message() or row.get_action_flag_display()
-        entries.append(Entry(row.action_time, row.user.get_username(), str(what), f"{kind}: {row.object_repr}"))
+        entries.append(
+            Entry(row.action_time, row.user.get_username(), str(what), f"{kind}: {row.object_repr}")
+        )
     return entries
 
 

@@ -27,7 +27,12 @@ from django.utils.translation import gettext_lazy
 from chat.models import AnswerReview
 from chat.review.roles import SHIPPED
 from ragsite.accounts.sessions import sign_out_everywhere
-from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
+from ragsite.core.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    PermissionDeniedError,
+)
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_line
 from ragsite.models import ApiToken
@@ -88,10 +93,17 @@ def people_shown(*, users: Sequence[User], by: User) -> list[Person]:
             Sum("prompt_tokens"), Sum("completion_tokens")
         )
     }
-    calls = dict(ApiToken.objects.filter(user__in=ids).order_by().values_list("user").annotate(Max("last_used_at")))
+    calls = dict(
+        ApiToken.objects.filter(user__in=ids)
+        .order_by()
+        .values_list("user")
+        .annotate(Max("last_used_at"))
+    )
     people = []
     for user in users:
-        seen = [moment for moment in (user.last_login, asked.get(user.pk), calls.get(user.pk)) if moment]
+        seen = [
+            moment for moment in (user.last_login, asked.get(user.pk), calls.get(user.pk)) if moment
+        ]
         groups = list(user.groups.all())
         people.append(
             Person(
@@ -122,12 +134,18 @@ def may_change(by: User, user: User) -> bool:
 
 def roles_given_by(user: User) -> list[tuple[str, str]]:
     """Choices of a role."""
-    return [(name, str(label)) for name, label in ROLES.items() if name != SUPERUSER or user.is_superuser]
+    return [
+        (name, str(label))
+        for name, label in ROLES.items()
+        if name != SUPERUSER or user.is_superuser
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ changes
 @transaction.atomic
-def person_change(*, user: User, by: User, role: str, group_ids: Sequence[int] | None = None) -> None:
+def person_change(
+    *, user: User, by: User, role: str, group_ids: Sequence[int] | None = None
+) -> None:
     """group_ids: of the groups that are no role, all of them anew; None: they stay.
 
     Raises PermissionDeniedError, InvalidInputError.
@@ -150,7 +168,11 @@ def person_change(*, user: User, by: User, role: str, group_ids: Sequence[int] |
     if before == role:
         _log(user, by, _("Groups changed."))
     else:
-        _log(user, by, _("Role: %(before)s → %(after)s") % {"before": ROLES[before], "after": ROLES[role]})
+        _log(
+            user,
+            by,
+            _("Role: %(before)s → %(after)s") % {"before": ROLES[before], "after": ROLES[role]},
+        )
 
 
 @transaction.atomic
@@ -200,7 +222,9 @@ def person_invite(*, name: str, by: User, role: str = "") -> User:
         UnicodeUsernameValidator()(name)
     except ValidationError as error:
         raise InvalidInputError(
-            fields={"name": [worded("A name has letters, digits and @/./+/-/_ only, and no spaces.")]}
+            fields={
+                "name": [worded("A name has letters, digits and @/./+/-/_ only, and no spaces.")]
+            }
         ) from error
     if len(name) > 150:
         raise InvalidInputError(fields={"name": [worded("A name has at most 150 characters.")]})

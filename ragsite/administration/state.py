@@ -32,7 +32,9 @@ from retrieval.models import Document, IngestJob, SyncSource
 
 LOW_DISK_MIB = 1024  # well before uploads are refused (`storage.MIN_FREE_MIB`)
 LATE = timedelta(minutes=10)  # the scheduler writes down what it did every three minutes
-STARTED_AT = timezone.now()  # of this process: a site that was just started has nothing written down yet
+STARTED_AT = (
+    timezone.now()
+)  # of this process: a site that was just started has nothing written down yet
 
 State = Literal["ok", "offline", "incomplete", "down"]
 NAMES: dict[str, Promise] = {
@@ -67,7 +69,9 @@ ADVICE: dict[tuple[str, str], Promise] = {
         "Set up a Milvus server, set MILVUS_URI to it, and run “manage.py rebuild_index”: “A Milvus server” in "
         "docs/operations.md. Searches go on meanwhile, and get slower with each document."
     ),
-    ("ollama", "offline"): gettext_lazy("Start the model server, or check its address and the models chosen."),
+    ("ollama", "offline"): gettext_lazy(
+        "Start the model server, or check its address and the models chosen."
+    ),
     ("ollama", "switched off"): gettext_lazy(
         "RAG_OFFLINE=1 in the environment switches models off. Remove it to connect one."
     ),
@@ -82,7 +86,9 @@ ADVICE: dict[tuple[str, str], Promise] = {
         "Check Redis and REDIS_URL; without Redis, check that the site may write to the folder “broker” of its data. "
         "Until then, no document is read and no e-mail is sent."
     ),
-    ("storage", "down"): gettext_lazy("Free some space or enlarge the disk. Until then, nothing can be uploaded."),
+    ("storage", "down"): gettext_lazy(
+        "Free some space or enlarge the disk. Until then, nothing can be uploaded."
+    ),
     ("uploads", "down"): gettext_lazy(
         "Check the bucket that RAGSITE_UPLOADS names, its address and its key. Until then, documents can neither be "
         "uploaded nor read nor opened; questions are answered."
@@ -137,14 +143,21 @@ class Part:
     def advice(self) -> str:
         if self.state == "ok" and not self.reason:
             return ""
-        return str(ADVICE.get((self.name, "switched off" if self.is_switched_off else self.state), ""))
+        return str(
+            ADVICE.get((self.name, "switched off" if self.is_switched_off else self.state), "")
+        )
 
 
 def health_parts() -> list[Part]:
     """What /readyz asks, then worker and schedule, which a web process can only judge by what they leave undone."""
     states = with_engine(lambda _engine: dependency_states())
     parts = [
-        Part(name=name, state=found["state"], reason=str(localized(found.get("reason", ""))), ms=found["ms"])
+        Part(
+            name=name,
+            state=found["state"],
+            reason=str(localized(found.get("reason", ""))),
+            ms=found["ms"],
+        )
         for name, found in states.items()
     ]
     if states["database"]["state"] == "ok":
@@ -155,12 +168,20 @@ def health_parts() -> list[Part]:
 def _worker() -> Part:
     """Takes for stopped a worker whose oldest document has been due for LATE while none is being read."""
     now = timezone.now()
-    due = IngestJob.objects.filter(state=IngestJob.State.WAITING).filter(Q(not_before=None) | Q(not_before__lte=now))
+    due = IngestJob.objects.filter(state=IngestJob.State.WAITING).filter(
+        Q(not_before=None) | Q(not_before__lte=now)
+    )
     oldest: datetime | None = due.aggregate(first=Min("created_at"))["first"]
-    busy = IngestJob.objects.filter(state=IngestJob.State.RUNNING, lease_expires_at__gt=now).exists()
+    busy = IngestJob.objects.filter(
+        state=IngestJob.State.RUNNING, lease_expires_at__gt=now
+    ).exists()
     if oldest is None or busy or now - oldest < LATE:
         return Part(name="worker", state="ok")
-    return Part(name="worker", state="down", reason=_("Documents have been waiting, and none is being read."))
+    return Part(
+        name="worker",
+        state="down",
+        reason=_("Documents have been waiting, and none is being read."),
+    )
 
 
 def _schedule() -> Part:
@@ -171,7 +192,9 @@ def _schedule() -> Part:
     if last is None:
         return Part(name="schedule", state="down", reason=_("It has not run yet."))
     moment = timezone.localtime(last).strftime("%Y-%m-%d %H:%M")
-    return Part(name="schedule", state="down", reason=_("It last ran at %(moment)s.") % {"moment": moment})
+    return Part(
+        name="schedule", state="down", reason=_("It last ran at %(moment)s.") % {"moment": moment}
+    )
 
 
 # ------------------------------------------------------------------------------------------------ the overview
@@ -201,13 +224,19 @@ def matters(*, access: DeskAccess, parts: list[Part]) -> list[Matter]:
 
 
 def _failed_documents(user: User) -> list[Matter]:
-    count = Document.objects.filter(status=Document.Status.FAILED, collection__conversation_id=None).count()
+    count = Document.objects.filter(
+        status=Document.Status.FAILED, collection__conversation_id=None
+    ).count()
     if not count:
         return []
-    text = ngettext("%(count)d document could not be read.", "%(count)d documents could not be read.", count)
+    text = ngettext(
+        "%(count)d document could not be read.", "%(count)d documents could not be read.", count
+    )
     page = reverse("admin:retrieval_document_changelist") + "?status__exact=failed"
     may_look = user.has_perm("retrieval.view_document")
-    return [Matter(text=text % {"count": count}, address=page if may_look else "", link=_("Show them"))]
+    return [
+        Matter(text=text % {"count": count}, address=page if may_look else "", link=_("Show them"))
+    ]
 
 
 def _failed_sources() -> list[Matter]:
@@ -227,7 +256,9 @@ def _failed_webhooks(user: User) -> list[Matter]:
     count = Webhook.objects.filter(is_active=True).exclude(last_error="").count()
     if not count:
         return []
-    text = ngettext("%(count)d webhook is not reached.", "%(count)d webhooks are not reached.", count)
+    text = ngettext(
+        "%(count)d webhook is not reached.", "%(count)d webhooks are not reached.", count
+    )
     may_look = user.has_perm("ragsite.view_webhook")
     page = reverse("admin:ragsite_webhook_changelist") if may_look else ""
     return [Matter(text=text % {"count": count}, address=page, link=_("Show them"))]
@@ -237,8 +268,14 @@ def _ratings_waiting() -> list[Matter]:
     """Changes of the ranking that did not go live by themselves, and a round that failed."""
     held = Revision.objects.filter(status=Revision.Status.HELD).first()
     if held is not None:
-        text = _("A change of the ranking made of new ratings is held back: it would make checked questions worse.")
-        return [Matter(text=text, address=reverse("review_revision", args=[held.number]), link=_("Decide"))]
+        text = _(
+            "A change of the ranking made of new ratings is held back: it would make checked questions worse."
+        )
+        return [
+            Matter(
+                text=text, address=reverse("review_revision", args=[held.number]), link=_("Decide")
+            )
+        ]
     state = FeedbackState.objects.filter(pk=1).first()
     if state is not None and state.last_round.get("status") == "failed":
         text = _("New ratings could not be applied.")

@@ -25,7 +25,13 @@ POOL_WAIT_S = 15.0  # that a call waits for a free connection
 POOL_IDLE_S = 60.0  # after which one that nobody needs is closed
 DATABASE_AWAY = (OperationalError, InterfaceError)
 # SQLite reports mistakes in a statement, or a schema that was not migrated, with the same class.
-MISTAKES = ("no such ", "syntax error", "has no column", "ambiguous column", "too many SQL variables")
+MISTAKES = (
+    "no such ",
+    "syntax error",
+    "has no column",
+    "ambiguous column",
+    "too many SQL variables",
+)
 
 
 class DatabaseAwayError(UnavailableError):
@@ -37,7 +43,9 @@ class DatabaseAwayError(UnavailableError):
 
 def is_database_away(error: BaseException | None) -> bool:
     """Whether the database could not be asked: refused, dropped, shut down, locked or full. Waiting may help."""
-    return isinstance(error, DATABASE_AWAY) and not any(mistake in str(error) for mistake in MISTAKES)
+    return isinstance(error, DATABASE_AWAY) and not any(
+        mistake in str(error) for mistake in MISTAKES
+    )
 
 
 @asynccontextmanager
@@ -89,7 +97,12 @@ def pool_connections(*, at_most: int) -> None:
     if connections["default"].vendor == "postgresql":
         database["CONN_HEALTH_CHECKS"] = True
         options = database.setdefault("OPTIONS", {})
-        options["pool"] = {"min_size": 0, "max_size": at_most, "timeout": POOL_WAIT_S, "max_idle": POOL_IDLE_S}
+        options["pool"] = {
+            "min_size": 0,
+            "max_size": at_most,
+            "timeout": POOL_WAIT_S,
+            "max_idle": POOL_IDLE_S,
+        }
 
 
 async def database_call(
@@ -119,7 +132,11 @@ def _drop_broken_connections() -> bool:
     """Close this thread's connections that failed and can't be used any more; the next query opens new ones."""
     dropped = False
     for connection in connections.all(initialized_only=True):
-        if connection.connection is None or connection.in_atomic_block or not connection.errors_occurred:
+        if (
+            connection.connection is None
+            or connection.in_atomic_block
+            or not connection.errors_occurred
+        ):
             continue
         if connection.is_usable():
             connection.errors_occurred = False

@@ -57,7 +57,9 @@ def this_process() -> str:
 class Leased(models.Model):
     """A row that one process at a time works on. Both columns are empty while nobody does."""
 
-    lease_token = models.UUIDField(null=True, blank=True, editable=False, help_text="Of the holder; new at each take.")
+    lease_token = models.UUIDField(
+        null=True, blank=True, editable=False, help_text="Of the holder; new at each take."
+    )
     lease_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
@@ -76,7 +78,11 @@ def run_out(*, at: datetime | None = None) -> Q:
     A lease that ends later than any lease lasts was written before the clock was set back, and would be held as long.
     """
     now = at or timezone.now()
-    return Q(lease_expires_at=None) | Q(lease_expires_at__lte=now) | Q(lease_expires_at__gt=now + LONGEST)
+    return (
+        Q(lease_expires_at=None)
+        | Q(lease_expires_at__lte=now)
+        | Q(lease_expires_at__gt=now + LONGEST)
+    )
 
 
 class Lease:
@@ -87,7 +93,9 @@ class Lease:
     token: a new one by default.
     """
 
-    def __init__(self, rows: QuerySet[Any], pk: Any, *, seconds: float, token: uuid.UUID | None = None) -> None:
+    def __init__(
+        self, rows: QuerySet[Any], pk: Any, *, seconds: float, token: uuid.UUID | None = None
+    ) -> None:
         if seconds > LONGEST.total_seconds() / 2:
             raise ValueError(f"a lease of {seconds:g} s is longer than {LONGEST} allows")
         self.rows = rows
@@ -126,13 +134,18 @@ class Lease:
         return self.rows.filter(pk=self.pk, lease_token=self.token)
 
     def _written(self, rows: QuerySet[Any], values: dict[str, Any]) -> bool:
-        deadline = time.monotonic() + self.seconds  # before it is sent: the statement may wait for a lock
+        deadline = (
+            time.monotonic() + self.seconds
+        )  # before it is sent: the statement may wait for a lock
         is_held = bool(rows.update(**self._columns(), **values))
         self._deadline = deadline if is_held else 0.0
         return is_held
 
     def _columns(self) -> dict[str, Any]:
-        return {"lease_token": self.token, "lease_expires_at": timezone.now() + timedelta(seconds=self.seconds)}
+        return {
+            "lease_token": self.token,
+            "lease_expires_at": timezone.now() + timedelta(seconds=self.seconds),
+        }
 
     def remaining_s(self) -> float:
         """Until it runs out unless it is renewed, ≤ 0 afterwards; asks this machine's clock, not the database."""
@@ -223,6 +236,10 @@ async def hold(lease: Lease) -> AsyncIterator[Lease]:
         if lost is None:
             raise
         if not isinstance(error, TimeoutError):  # that of the cancellation
-            logger.warning("the work that had lost the lease of %s ended with an error", lease.pk, exc_info=error)
+            logger.warning(
+                "the work that had lost the lease of %s ended with an error",
+                lease.pk,
+                exc_info=error,
+            )
     if lost is not None:  # also where the body ignored the cancellation
         raise LeaseLostError from lost

@@ -55,4 +55,6 @@ def localized(value: Any, wordings: Wordings | None = None) -> Any:
 
 def language_of(scope: Mapping[str, Any]) -> str:
     """Of who sent an ASGI scope: the cookie of the language switch, else `Accept-Language`."""
-    return translation.get_language_from_request(ASGIRequest({"method": "GET", **scope}, io.BytesIO()))
+    return translation.get_language_from_request(
+        ASGIRequest({"method": "GET", **scope}, io.BytesIO())
+    )

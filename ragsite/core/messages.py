@@ -20,7 +20,9 @@ from typing import Any, Self
 
 from ragsite.core.text import clean_json, clean_text
 
-Wording = dict[str, Any]  # as JSON: {"text", "values"}, {"one", "many", "count", "values"} or {"separator", "parts"}
+Wording = dict[
+    str, Any
+]  # as JSON: {"text", "values"}, {"one", "many", "count", "values"} or {"separator", "parts"}
 Wordings = dict[str, Wording]  # English text → what it was made of
 ENGLISH = NullTranslations()  # the templates as they are
 
@@ -57,15 +59,22 @@ def joined(separator: str, parts: Iterable[str]) -> Sentence:
 def say(wording: Wording, catalogue: Any = ENGLISH) -> str:
     """The text of a wording in the language of a catalogue: what has `gettext` and `ngettext`."""
     if "parts" in wording:
-        parts = [say(part, catalogue) if isinstance(part, dict) else part for part in wording["parts"]]
+        parts = [
+            say(part, catalogue) if isinstance(part, dict) else part for part in wording["parts"]
+        ]
         return (catalogue.gettext(wording["separator"]) if wording["separator"] else "").join(parts)
     values = {
-        name: say(value, catalogue) if isinstance(value, dict) else value for name, value in wording["values"].items()
+        name: say(value, catalogue) if isinstance(value, dict) else value
+        for name, value in wording["values"].items()
     }
     if "one" in wording:
         count = wording["count"]
-        return catalogue.ngettext(wording["one"], wording["many"], count).format(count=count, **values)
-    text = catalogue.gettext(wording["text"]) if wording["text"] else ""  # of "" a catalogue tells about itself
+        return catalogue.ngettext(wording["one"], wording["many"], count).format(
+            count=count, **values
+        )
+    text = (
+        catalogue.gettext(wording["text"]) if wording["text"] else ""
+    )  # of "" a catalogue tells about itself
     return text.format(**values) if values else text
 
 
@@ -101,6 +110,10 @@ def _part(value: str) -> str | Wording:
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """JSON: sentences as their wordings, foreign types as clean_json has them."""
     return {
-        name: value.wording if isinstance(value, Sentence) else value if isinstance(value, float) else clean_json(value)
+        name: value.wording
+        if isinstance(value, Sentence)
+        else value
+        if isinstance(value, float)
+        else clean_json(value)
         for name, value in values.items()
     }

@@ -12,21 +12,39 @@ ANSWER_S = (0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300)
 CALL_S = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
 LAG_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 
-first_token = Histogram("ragsite_first_token_seconds", "To an answer's first words", ["workflow"], buckets=ANSWER_S)
-answer_seconds = Histogram("ragsite_answer_seconds", "To an answer's end", ["workflow"], buckets=ANSWER_S)
+first_token = Histogram(
+    "ragsite_first_token_seconds", "To an answer's first words", ["workflow"], buckets=ANSWER_S
+)
+answer_seconds = Histogram(
+    "ragsite_answer_seconds", "To an answer's end", ["workflow"], buckets=ANSWER_S
+)
 answers = Counter("ragsite_answers", "Answers that have ended", ["workflow", "status", "decision"])
 support = Counter("ragsite_answer_support", "What a second look said of answers", ["support"])
 steps = Histogram("ragsite_step_seconds", "Steps of answers", ["step"], buckets=CALL_S)
-fallbacks = Counter("ragsite_fallbacks", "Steps that fell back, failed or were skipped", ["step", "status"])
+fallbacks = Counter(
+    "ragsite_fallbacks", "Steps that fell back, failed or were skipped", ["step", "status"]
+)
 running = Gauge("ragsite_running_answers", "Answers that are being written in this process")
 taken_over = Counter("ragsite_answers_taken_over", "Answers that another process had left")
-model_wait = Histogram("ragsite_model_wait_seconds", "That calls waited in our queue", ["kind"], buckets=CALL_S)
-model_calls = Histogram("ragsite_model_call_seconds", "Calls of models", ["kind", "model"], buckets=CALL_S)
+model_wait = Histogram(
+    "ragsite_model_wait_seconds", "That calls waited in our queue", ["kind"], buckets=CALL_S
+)
+model_calls = Histogram(
+    "ragsite_model_call_seconds", "Calls of models", ["kind", "model"], buckets=CALL_S
+)
 model_errors = Counter("ragsite_model_errors", "Calls of models that failed", ["kind", "model"])
-model_tokens = Counter("ragsite_model_tokens", "Tokens read and written by models", ["direction", "model"])
-loop_lag = Histogram("ragsite_event_loop_lag_seconds", "By which the event loop is late", buckets=LAG_S)
-index_search = Histogram("ragsite_index_search_seconds", "Searches of the index", ["leg"], buckets=CALL_S)
-ingest_stages = Histogram("ragsite_ingest_stage_seconds", "Stages of reading documents", ["stage"], buckets=ANSWER_S)
+model_tokens = Counter(
+    "ragsite_model_tokens", "Tokens read and written by models", ["direction", "model"]
+)
+loop_lag = Histogram(
+    "ragsite_event_loop_lag_seconds", "By which the event loop is late", buckets=LAG_S
+)
+index_search = Histogram(
+    "ragsite_index_search_seconds", "Searches of the index", ["leg"], buckets=CALL_S
+)
+ingest_stages = Histogram(
+    "ragsite_ingest_stage_seconds", "Stages of reading documents", ["stage"], buckets=ANSWER_S
+)
 ingest_chunks = Counter("ragsite_ingest_chunks", "Chunks that were written into the index")
 ingest_documents = Counter("ragsite_ingest_documents", "Documents that were worked on", ["outcome"])
 

@@ -42,7 +42,9 @@ ISATAP_MASK = 0xFDFFFFFF
 
 class InwardAddressError(PermissionDeniedError):
     code = "inward_address"
-    message = worded("This address leads into the site's own network; an operator has to allow its host first.")
+    message = worded(
+        "This address leads into the site's own network; an operator has to allow its host first."
+    )
 
 
 class UnreachableError(UnavailableError):
@@ -85,7 +87,9 @@ def addresses_of(host: str, port: int) -> list[str]:
     allowed = settings.SITE.inner_hosts
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(place[0]) for *_, place in found))
-    if host.lower() not in allowed and not all(_is_allowed(address, allowed) for address in addresses):
+    if host.lower() not in allowed and not all(
+        _is_allowed(address, allowed) for address in addresses
+    ):
         raise InwardAddressError
     return addresses
 
@@ -126,7 +130,9 @@ class _Checked(HTTPConnection):
         failure: OSError | None = None
         for address in addresses:
             try:
-                return create_connection((address, self.port), self.timeout, self.source_address, self.socket_options)
+                return create_connection(
+                    (address, self.port), self.timeout, self.source_address, self.socket_options
+                )
             except OSError as error:
                 failure = error
         raise NewConnectionError(self, f"no connection: {failure}")
@@ -160,7 +166,11 @@ class _TlsPool(HTTPSConnectionPool):
 def guarded_pools(*, redirects: int = MOST_REDIRECTS) -> PoolManager:
     """For one piece of work; close it with `clear()`."""
     retries = Retry(total=redirects, connect=0, read=0, status=0, other=0, redirect=redirects)
-    pools = PoolManager(headers={"User-Agent": AGENT}, timeout=Timeout(connect=CONNECT_S, read=READ_S), retries=retries)
+    pools = PoolManager(
+        headers={"User-Agent": AGENT},
+        timeout=Timeout(connect=CONNECT_S, read=READ_S),
+        retries=retries,
+    )
     pools.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
     return pools
 
@@ -183,7 +193,9 @@ def fetch(
             while len(received) <= most_bytes:
                 if time.monotonic() > ends_at:
                     raise UnreachableError
-                if not (piece := response.read1(PIECE_BYTES)):  # what is there; `read` would wait for all of it
+                if not (
+                    piece := response.read1(PIECE_BYTES)
+                ):  # what is there; `read` would wait for all of it
                     break
                 received += piece
         finally:
@@ -192,7 +204,13 @@ def fetch(
         raise UnreachableError from error
     answered = {name.lower(): value for name, value in response.headers.items()}
     is_cut = len(received) > most_bytes
-    return Answer(response.status, answered, bytes(received[:most_bytes]), urllib3.util.parse_url(url).url, is_cut)
+    return Answer(
+        response.status,
+        answered,
+        bytes(received[:most_bytes]),
+        urllib3.util.parse_url(url).url,
+        is_cut,
+    )
 
 
 def _followed(
@@ -200,14 +218,18 @@ def _followed(
 ) -> tuple[Any, str]:
     """The last answer, and whose it is. urllib3 itself would receive the whole body of each redirect."""
     for _ in range(1 + pools.connection_pool_kw["retries"].redirect):
-        response = pools.request(method, url, body=body, headers=headers, preload_content=False, redirect=False)
+        response = pools.request(
+            method, url, body=body, headers=headers, preload_content=False, redirect=False
+        )
         location = response.get_redirect_location()
         if not location:
             return response, url
         response.close()
         target = urljoin(url, location)
         if not pools.connection_from_url(url).is_same_host(target):
-            headers = {name: value for name, value in headers.items() if name.lower() not in FOR_ONE_HOST}
+            headers = {
+                name: value for name, value in headers.items() if name.lower() not in FOR_ONE_HOST
+            }
         if response.status == 303:
             method = "GET"
             body = None

@@ -34,6 +34,8 @@ def enqueue(
     except BROKER_AWAY as error:
         if required:
             raise BrokerAwayError(str(error)) from error
-        logger.warning("%s%s waits for a later round: the broker is away (%s)", task, arguments, error)
+        logger.warning(
+            "%s%s waits for a later round: the broker is away (%s)", task, arguments, error
+        )
         return False
     return True

@@ -35,7 +35,9 @@ class OllamaSettings(Group):
 
     env_prefix = "RAG_OLLAMA_"
 
-    server: Annotated[Literal["ollama", "openai"], MODEL_SERVER] = Field("ollama", validation_alias="RAG_MODEL_SERVER")
+    server: Annotated[Literal["ollama", "openai"], MODEL_SERVER] = Field(
+        "ollama", validation_alias="RAG_MODEL_SERVER"
+    )
     """The kind of the model server: Ollama, or any that speaks OpenAI's protocol (vLLM, llama.cpp, LM Studio …)."""
     url: Annotated[Address, MODEL_SERVER] = Field("", repr=False, validation_alias="RAG_MODEL_URL")
     """With `openai`: the server's base address, e.g. http://127.0.0.1:8000/v1."""
@@ -66,10 +68,16 @@ class OllamaSettings(Group):
     """One call for a rewrite, an imagined answer, a grade or a reranking."""
     embed_timeout_s: Seconds = 30.0
     """Embedding one batch of texts."""
-    max_concurrency: Annotated[Count, CONSTANT] = 4  # calls at once from this process; the server queues without limit
-    max_answer_tokens: Annotated[Count, CONSTANT] = 4096  # where num_ctx leaves so many; it can be continued
+    max_concurrency: Annotated[Count, CONSTANT] = (
+        4  # calls at once from this process; the server queues without limit
+    )
+    max_answer_tokens: Annotated[Count, CONSTANT] = (
+        4096  # where num_ctx leaves so many; it can be continued
+    )
     keep_alive_s: Annotated[int, CONSTANT] = 600  # that Ollama keeps a model loaded after a call
-    key_origin: Annotated[str, CONSTANT] = ""  # the only server that gets the key; empty: those the operator names
+    key_origin: Annotated[str, CONSTANT] = (
+        ""  # the only server that gets the key; empty: those the operator names
+    )
 
     @model_validator(mode="after")
     def _has_an_address(self) -> Self:
@@ -160,7 +168,9 @@ class WebSearchSettings(Group):
     @model_validator(mode="after")
     def _google_is_whole(self) -> Self:
         if self.provider == "google" and not (self.google_api_key and self.google_cse_id):
-            raise ValueError("GOOGLE_API_KEY and GOOGLE_CSE_ID must be set where RAG_WEB_SEARCH is google")
+            raise ValueError(
+                "GOOGLE_API_KEY and GOOGLE_CSE_ID must be set where RAG_WEB_SEARCH is google"
+            )
         return self
 
 
@@ -175,8 +185,12 @@ class IngestSettings(Group):
     workers: Count = 2
     """Celery processes that read documents: `make run` starts so many, elsewhere say how many there are."""
     max_files_per_upload: Annotated[Count, CONSTANT] = 100
-    chunk_tokens: Annotated[int, CONSTANT] = 128  # at most; less where the embedding model reads less of a text
-    chunk_overlap_tokens: Annotated[WholeNumber, CONSTANT] = 16  # that a chunk repeats from the one before
+    chunk_tokens: Annotated[int, CONSTANT] = (
+        128  # at most; less where the embedding model reads less of a text
+    )
+    chunk_overlap_tokens: Annotated[WholeNumber, CONSTANT] = (
+        16  # that a chunk repeats from the one before
+    )
 
 
 Legs = Literal["joined", "rrf"]
@@ -266,16 +280,20 @@ class VerifySettings(Group):
     by_model: bool = True
     """The fast model looks at an answer after its last word, unless it was to be quick; what it doubts is marked."""
     enabled: Annotated[bool, CONSTANT] = True
-    supported_score: Annotated[Share, CONSTANT] = 0.45  # a sentence below it is marked as weakly supported
+    supported_score: Annotated[Share, CONSTANT] = (
+        0.45  # a sentence below it is marked as weakly supported
+    )
 
 
 # ------------------------------------------------------------------------------------------------ workflows
 class AnswerSettings(Group):
-    workflow: Annotated[Literal["corrective", "self_corrective", "dual_loop", "planned", "react"], LIVE] = Field(
-        "corrective", validation_alias="RAG_DEFAULT_WORKFLOW"
-    )
+    workflow: Annotated[
+        Literal["corrective", "self_corrective", "dual_loop", "planned", "react"], LIVE
+    ] = Field("corrective", validation_alias="RAG_DEFAULT_WORKFLOW")
     """Default thoroughness: `corrective` is Careful, `dual_loop` Thorough."""
-    position_strategy: PositionStrategy = Field("top_first", validation_alias="RAG_POSITION_STRATEGY")
+    position_strategy: PositionStrategy = Field(
+        "top_first", validation_alias="RAG_POSITION_STRATEGY"
+    )
     """The order of the passages in a prompt: the best first, or with `sandwich` the best at both ends and the weakest
     in the middle (seed 002; Liu et al., 2024)."""
 
@@ -285,9 +303,15 @@ class CorrectiveSettings(Group):
 
     env_prefix = "RAG_CORRECTIVE_"
 
-    max_refine_rounds: Annotated[WholeNumber, CONSTANT] = 3  # that it searches again before it gives up
-    first_passages: Annotated[Count, CONSTANT] = 8  # given to the model at first: more are read before the first word
-    context_passages: Annotated[Count, CONSTANT] = 12  # given to it once it refused, and where it is asked for several
+    max_refine_rounds: Annotated[WholeNumber, CONSTANT] = (
+        3  # that it searches again before it gives up
+    )
+    first_passages: Annotated[Count, CONSTANT] = (
+        8  # given to the model at first: more are read before the first word
+    )
+    context_passages: Annotated[Count, CONSTANT] = (
+        12  # given to it once it refused, and where it is asked for several
+    )
     timeout_s: Annotated[Seconds, CONSTANT] = 180.0  # of a whole answer
 
 
@@ -299,8 +323,12 @@ class SelfCorrectiveSettings(Group):
     allowed_addresses: str = ""
     """Addresses that `milvusConfig.address` may name beside the site's own Milvus and `localhost:19530`, with commas:
     all of them mean this site's own index, and none is ever connected to."""
-    pass_rate: Annotated[Share, CONSTANT] = 0.6  # share of relevant documents from which it is answered
-    max_rewrites: Annotated[int, Field(ge=0, le=10), CONSTANT] = 3  # then it answers from what passed
+    pass_rate: Annotated[Share, CONSTANT] = (
+        0.6  # share of relevant documents from which it is answered
+    )
+    max_rewrites: Annotated[int, Field(ge=0, le=10), CONSTANT] = (
+        3  # then it answers from what passed
+    )
     force_generate: bool = False
     """Answer at the last rewrite from the best documents, although none has passed; a request may say otherwise."""
 
@@ -350,7 +378,9 @@ class LimitSettings(Group):
     """Questions that one user may ask in a minute."""
     answers_at_once: Count = 2
     """Answers that are written at once for one user."""
-    answer_timeout_s: Annotated[Seconds, CONSTANT] = 300.0  # the whole of one answer; beyond it, it has failed
+    answer_timeout_s: Annotated[Seconds, CONSTANT] = (
+        300.0  # the whole of one answer; beyond it, it has failed
+    )
 
 
 class QuotaSettings(Group):
@@ -405,7 +435,9 @@ class RagSettings(Group):
     retention: RetentionSettings = RetentionSettings()
     web_search: WebSearchSettings = WebSearchSettings()
     data_dir: str = "var"
-    own_prompts: Mapping[str, str] = {}  # by name with language, as `rewrite.en`: rows of the database
+    own_prompts: Mapping[
+        str, str
+    ] = {}  # by name with language, as `rewrite.en`: rows of the database
 
     @property
     def prompt_files(self) -> dict[str, str]:
@@ -416,7 +448,9 @@ class RagSettings(Group):
     @model_validator(mode="after")
     def _default_workflow_is_offered(self) -> Self:
         if self.answer.workflow == "planned" and not self.planned.enabled:
-            raise ValueError("RAG_DEFAULT_WORKFLOW must not be planned where RAG_PLANNED_ENABLED is 0")
+            raise ValueError(
+                "RAG_DEFAULT_WORKFLOW must not be planned where RAG_PLANNED_ENABLED is 0"
+            )
         return self
 
     @classmethod

@@ -13,7 +13,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 def lasting_connection() -> dict[str, Any]:
     """Options of redis.asyncio's connections. Calls on them may be sent twice. A time-out is not tried again."""
-    retry = Retry(ExponentialBackoff(cap=0.2, base=0.05), 2, supported_errors=(RedisConnectionError,))
+    retry = Retry(
+        ExponentialBackoff(cap=0.2, base=0.05), 2, supported_errors=(RedisConnectionError,)
+    )
     return {"socket_connect_timeout": 5.0, "health_check_interval": 15, "retry": retry}
 
 
@@ -34,5 +36,7 @@ class _HeedsCancellation:
 
 def heeding_cancellation(pool: ConnectionPool) -> ConnectionPool:
     """The same pool; a task that is cancelled while one of its connections sends ends."""
-    pool.connection_class = type("LastingConnection", (_HeedsCancellation, pool.connection_class), {})
+    pool.connection_class = type(
+        "LastingConnection", (_HeedsCancellation, pool.connection_class), {}
+    )
     return pool

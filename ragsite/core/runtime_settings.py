@@ -26,15 +26,24 @@ def changeable_fields(mark: str = LIVE) -> dict[str, tuple[str, str, FieldInfo]]
     }
 
 
-def constance_settings(rag: RagSettings) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[str, dict[str, Any]]]]:
+def constance_settings(
+    rag: RagSettings,
+) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[str, dict[str, Any]]]]:
     """`CONSTANCE_CONFIG`, the operator's values and what each does; `CONSTANCE_ADDITIONAL_FIELDS`, of choices."""
     config = {}
     choices = {}
     for variable, (group, name, field) in changeable_fields().items():
         values = get_args(field.annotation)
-        config[variable] = (getattr(getattr(rag, group), name), meaning_of(field), *([variable] if values else []))
+        config[variable] = (
+            getattr(getattr(rag, group), name),
+            meaning_of(field),
+            *([variable] if values else []),
+        )
         if values:
-            choices[variable] = ("django.forms.ChoiceField", {"choices": [(value, value) for value in values]})
+            choices[variable] = (
+                "django.forms.ChoiceField",
+                {"choices": [(value, value) for value in values]},
+            )
     return config, choices
 
 

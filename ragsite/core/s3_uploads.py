@@ -45,7 +45,9 @@ class S3Uploads(S3Storage):
     """
 
     file_overwrite = True  # names are ids of documents
-    object_parameters = {"ContentType": "application/octet-stream"}  # else it is what the uploader's browser claims
+    object_parameters = {
+        "ContentType": "application/octet-stream"
+    }  # else it is what the uploader's browser claims
     max_memory_size = 1024 * 1024  # of a file being read; the rest lies in a temporary file
     transfer_config = TransferConfig(use_threads=False)
     _shared: Any = None

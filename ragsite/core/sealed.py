@@ -15,7 +15,9 @@ from ragsite.core.messages import worded
 
 class SealBrokenError(ConflictError):
     code = "seal_broken"
-    message = worded("The site's secret key has changed since this was stored. Enter the credentials again.")
+    message = worded(
+        "The site's secret key has changed since this was stored. Enter the credentials again."
+    )
 
 
 def seal(value: Any) -> str:

@@ -29,14 +29,22 @@ class Group(BaseModel):
 
     env_prefix: ClassVar[str] = ""
     model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, validate_by_name=True, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        validate_by_name=True,
+        use_attribute_docstrings=True,
     )
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
         """Read the group's variables; an empty one means the default. Raises SettingsError, which shows no value."""
         variables = cls.variables()
-        values = {name: text for name, variable in variables.items() if (text := environ.get(variable, "").strip())}
+        values = {
+            name: text
+            for name, variable in variables.items()
+            if (text := environ.get(variable, "").strip())
+        }
         try:
             return cls(**values)
         except ValidationError as error:

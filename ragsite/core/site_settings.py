@@ -6,14 +6,24 @@ from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, IPvAnyNetwork, StringConstraints, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    IPvAnyNetwork,
+    StringConstraints,
+    field_validator,
+)
 
 from ragsite.core.settings_group import Address, Group, SettingsError
 
 
 def _split(names: Any) -> Any:
     return (
-        [part for name in names.split(",") if (part := name.strip().rstrip("/"))] if isinstance(names, str) else names
+        [part for name in names.split(",") if (part := name.strip().rstrip("/"))]
+        if isinstance(names, str)
+        else names
     )
 
 
@@ -78,7 +88,9 @@ def uploads_storage(site: SiteSettings) -> dict[str, Any]:
     if not site.uploads:
         return {"BACKEND": "django.core.files.storage.FileSystemStorage"}
     if find_spec("storages") is None or find_spec("boto3") is None:
-        raise SettingsError("RAGSITE_UPLOADS: a bucket takes packages of its own: pip install -e '.[s3]'")
+        raise SettingsError(
+            "RAGSITE_UPLOADS: a bucket takes packages of its own: pip install -e '.[s3]'"
+        )
     place = urlsplit(site.uploads)
     options = {
         "bucket_name": place.netloc,
@@ -128,7 +140,9 @@ class SiteSettings(Group):
     believed."""
     trusted_proxies: Annotated[list[IPvAnyNetwork], BeforeValidator(_split)] = []
     """Addresses and networks of proxies whose X-Forwarded-For and -Proto are believed, with commas."""
-    inner_hosts: Annotated[list[Annotated[str, StringConstraints(to_lower=True)]], BeforeValidator(_split)] = []
+    inner_hosts: Annotated[
+        list[Annotated[str, StringConstraints(to_lower=True)]], BeforeValidator(_split)
+    ] = []
     """Hosts, addresses and networks inside that sources and webhooks may reach, with commas: wiki.example.org,
     10.0.0.7; none else that leads inwards is called."""
     source_folders: Annotated[list[str], BeforeValidator(_split)] = []
@@ -152,7 +166,9 @@ class SiteSettings(Group):
     database_connections: Annotated[int, Field(ge=2, le=1000)] = 10
     """Connections to PostgreSQL that a web process keeps at most; its answers share them. Each process of a worker
     has one or two more."""
-    redis_url: str = Field("", pattern=r"^(rediss?://.+)?$", repr=False, validation_alias="REDIS_URL")
+    redis_url: str = Field(
+        "", pattern=r"^(rediss?://.+)?$", repr=False, validation_alias="REDIS_URL"
+    )
     """Channel layer, cache and Celery broker; empty: in this process, and a broker of files."""
     drain_s: Annotated[float, Field(ge=0, le=3600)] = 120.0
     """Seconds that a web process gives the answers that it is writing once it receives SIGTERM. Another process

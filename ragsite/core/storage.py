@@ -40,7 +40,9 @@ def check_room(size_bytes: int) -> None:
 def is_lack_of_room(error: BaseException | None) -> bool:
     """Whether this error, or what it was raised from, says that a disk is full: that of the files or the database's."""
     while error is not None:
-        if isinstance(error, StorageFullError) or (isinstance(error, OSError) and error.errno in NO_SPACE):
+        if isinstance(error, StorageFullError) or (
+            isinstance(error, OSError) and error.errno in NO_SPACE
+        ):
             return True
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
             return True

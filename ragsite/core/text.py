@@ -20,7 +20,9 @@ _NOT_SPELLING = re.compile(
     r"[\u00ad\u180e\u200b\u202d\u202e\u2060-\u2064\ufeff\U000e0000-\U000e007f]"
     r"|(?<![\u0600-\u1cff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff])[\u200c\u200d]"
 )
-_TURNING = re.compile(r"[\u0000-\u0008\u000e-\u001b\u007f\u0080-\u0084\u0086-\u009f\u202a-\u202e\u2066-\u2069]")
+_TURNING = re.compile(
+    r"[\u0000-\u0008\u000e-\u001b\u007f\u0080-\u0084\u0086-\u009f\u202a-\u202e\u2066-\u2069]"
+)
 _BLANKS = re.compile(
     r"[\u034f\u115f\u1160\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0]"
 )  # letters and marks that show nothing

@@ -73,7 +73,9 @@ def backup_make(parent: Path, *, uploads: bool = True) -> Backup:
     try:
         before = earlier[-1] / UPLOADS if earlier else None
         if uploads:
-            _files_copy(work / UPLOADS, before, backup)  # most of them, so that the last look is short
+            _files_copy(
+                work / UPLOADS, before, backup
+            )  # most of them, so that the last look is short
         _database_dump(work)
         if uploads:
             _files_copy(work / UPLOADS, before, backup)
@@ -97,7 +99,11 @@ def backups_in(parent: Path) -> list[Path]:
     """The finished ones, the oldest first."""
     if not parent.is_dir():
         return []
-    return sorted(path.parent for path in parent.glob(f"*/{ABOUT}") if not path.parent.name.endswith(UNFINISHED))
+    return sorted(
+        path.parent
+        for path in parent.glob(f"*/{ABOUT}")
+        if not path.parent.name.endswith(UNFINISHED)
+    )
 
 
 def backups_prune(parent: Path, *, keep: int) -> list[Path]:
@@ -218,7 +224,14 @@ def _database_restore(folder: Path) -> None:
         connection.close()
         arguments, environment = _tool_arguments()
         database = arguments.pop()
-        options = ["--clean", "--if-exists", "--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error"]
+        options = [
+            "--clean",
+            "--if-exists",
+            "--no-owner",
+            "--no-privileges",
+            "--single-transaction",
+            "--exit-on-error",
+        ]
         _run(["pg_restore", *options, *arguments, f"--dbname={database}", str(dump)], environment)
         return
     copy = sqlite3.connect(f"{dump.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
@@ -236,7 +249,9 @@ def _database_restore(folder: Path) -> None:
 def _amiss_in_files(digests: dict[str, str], about: dict[str, Any]) -> Iterator[str]:
     if not about["uploads"]:
         return
-    documents = Document.objects.exclude(file="").order_by("pk").only("title", "file", "content_hash")
+    documents = (
+        Document.objects.exclude(file="").order_by("pk").only("title", "file", "content_hash")
+    )
     for document in documents.iterator(chunk_size=ROWS_AT_ONCE):
         digest = digests.get(str(document.file.name))
         if digest is None:

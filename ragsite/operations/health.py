@@ -35,7 +35,9 @@ from retrieval.knowledge.index_sync.repair import index_holdings
 
 logger = logging.getLogger(__name__)
 CHECK_TIMEOUT_S = 3.0
-EMBEDDED_CHUNKS = 20_000  # eight people who search at once wait 0.9 s there (docs/operations.md, Sizing)
+EMBEDDED_CHUNKS = (
+    20_000  # eight people who search at once wait 0.9 s there (docs/operations.md, Sizing)
+)
 EMBEDDED_SEARCH_S = 0.3
 LOOPBACK = ("127.0.0.1", "::1")
 PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host")
@@ -100,7 +102,9 @@ async def readyz(request: HttpRequest) -> JsonResponse:
     being written anew: 200, and the status is `degraded`); `down`.
     """
     if is_draining():
-        return JsonResponse({"status": "draining"}, status=503, headers={"Cache-Control": "no-store"})
+        return JsonResponse(
+            {"status": "draining"}, status=503, headers={"Cache-Control": "no-store"}
+        )
     dependencies = await dependency_states()
     states = [state["state"] for state in dependencies.values()]
     ready = "down" not in states
@@ -132,9 +136,15 @@ async def _state(name: str, check: Check) -> dict[str, Any]:
         reason = await asyncio.wait_for(check(), CHECK_TIMEOUT_S)
         state = {"state": "ok"}
         if reason:
-            state = {"state": reason.state if isinstance(reason, Remark) else "offline", "reason": reason}
+            state = {
+                "state": reason.state if isinstance(reason, Remark) else "offline",
+                "reason": reason,
+            }
     except TimeoutError:
-        state = {"state": "down", "reason": worded("no answer within {seconds} s", seconds=f"{CHECK_TIMEOUT_S:g}")}
+        state = {
+            "state": "down",
+            "reason": worded("no answer within {seconds} s", seconds=f"{CHECK_TIMEOUT_S:g}"),
+        }
     except NotReadyError as error:
         state = {"state": "down", "reason": error.reason}
     except (DatabaseError, OSError, redis.RedisError, AppError) as error:
@@ -166,10 +176,16 @@ def _embedded_limit(rows: int) -> str:
         return ""
     median_s = measured.index_searches.median() or 0.0
     if median_s >= EMBEDDED_SEARCH_S:
-        return Remark(worded("half of the searches take {ms} ms or longer", ms=round(median_s * 1000)))
+        return Remark(
+            worded("half of the searches take {ms} ms or longer", ms=round(median_s * 1000))
+        )
     if rows >= EMBEDDED_CHUNKS:
         return Remark(
-            worded("{rows} passages; the built-in index is good for about {limit}", rows=rows, limit=EMBEDDED_CHUNKS)
+            worded(
+                "{rows} passages; the built-in index is good for about {limit}",
+                rows=rows,
+                limit=EMBEDDED_CHUNKS,
+            )
         )
     return ""
 
@@ -182,7 +198,9 @@ async def _ollama() -> str:
         raise NotReadyError(worded("not reachable, and RAG_OFFLINE=0 asks for it"))
     if status.reachable and status.ignoring_format:
         names = ", ".join(status.ignoring_format)
-        return Remark(worded("replies do not keep to the form that is asked for: {names}", names=names))
+        return Remark(
+            worded("replies do not keep to the form that is asked for: {names}", names=names)
+        )
     if status.reachable:
         return ""
     return worded("not reachable; until it is, answers are the best-matching passages")
@@ -190,7 +208,9 @@ async def _ollama() -> str:
 
 async def _broker() -> None:
     if settings.REDIS_URL:
-        async with redis.asyncio.from_url(settings.REDIS_URL, socket_timeout=CHECK_TIMEOUT_S) as client:
+        async with redis.asyncio.from_url(
+            settings.REDIS_URL, socket_timeout=CHECK_TIMEOUT_S
+        ) as client:
             await client.ping()
     elif not os.access(settings.DATA_DIR / "broker" / "queue", os.W_OK):
         raise NotReadyError(worded("its folder cannot be written"))

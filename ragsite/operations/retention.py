@@ -26,7 +26,11 @@ from chat.services.retention import (
     sessions_erase,
 )
 from feedback.rounds.retention import evidence_erase, evidence_over
-from ragsite.operations.notifications.services import notifications_erase, notifications_over, notifications_trim
+from ragsite.operations.notifications.services import (
+    notifications_erase,
+    notifications_over,
+    notifications_trim,
+)
 
 Over = Callable[[datetime], QuerySet[Any]]
 Erase = Callable[[Callable[[], QuerySet[Any]]], Iterator[int]]

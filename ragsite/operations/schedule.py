@@ -21,7 +21,12 @@ INTERVALS = (  # name, task, every, period
     ("Resume document ingest", "retrieval.tasks.ingest_resume", 30, "seconds"),
     ("Resume sources", "retrieval.tasks.sync_sources_resume", 60, "seconds"),
     ("Check the index", "retrieval.tasks.index_check", 1, "days"),
-    ("Delete files of conversations that never began", "chat.tasks.attachments_sweep_task", 6, "hours"),
+    (
+        "Delete files of conversations that never began",
+        "chat.tasks.attachments_sweep_task",
+        6,
+        "hours",
+    ),
     ("Forget conversations that are not kept", "chat.tasks.conversations_forget", 5, "minutes"),
     ("Update the review queue", "chat.tasks.answer_reviews_catch_up", 2, "minutes"),
     ("Process replays", "chat.tasks.replays_work_task", 2, "minutes"),
@@ -51,7 +56,9 @@ def _update(using: str, **_: Any) -> None:
     for row in tasks.filter(description=MADE_HERE).exclude(task__in=run_today):
         row.delete()
     for name, task, every, period in INTERVALS:
-        interval, _made = IntervalSchedule.objects.using(using).get_or_create(every=every, period=period)
+        interval, _made = IntervalSchedule.objects.using(using).get_or_create(
+            every=every, period=period
+        )
         _own_row(tasks, name, task, interval=interval, expire_seconds=every * SECONDS[period])
     crontabs = CrontabSchedule.objects.using(using)
     for name, task, hour, minute in NIGHTLY:
@@ -60,7 +67,9 @@ def _update(using: str, **_: Any) -> None:
         )
         crontab = at_this_time.filter(timezone=settings.TIME_ZONE).first()
         if crontab is None:
-            crontab = crontabs.create(minute=str(minute), hour=str(hour), timezone=settings.TIME_ZONE)
+            crontab = crontabs.create(
+                minute=str(minute), hour=str(hour), timezone=settings.TIME_ZONE
+            )
         row = _own_row(tasks, name, task, crontab=crontab)
         former = row.crontab
         if former != crontab and former in at_this_time:  # of another zone, which the site had
@@ -72,7 +81,10 @@ def _update(using: str, **_: Any) -> None:
 
 def _own_row(tasks: Any, name: str, task: str, **when: Any) -> Any:
     """The site's row of this task, under its name of today. when: of a new one."""
-    row = tasks.filter(description=MADE_HERE, task=task).first() or tasks.filter(name=name, task=task).first()
+    row = (
+        tasks.filter(description=MADE_HERE, task=task).first()
+        or tasks.filter(name=name, task=task).first()
+    )
     if row is None:
         row = tasks.model(task=task, description=MADE_HERE, **when)
     is_taken = tasks.filter(name=name).exclude(pk=row.pk).exists()

@@ -44,7 +44,9 @@ def connect() -> None:
 
 
 def _figures() -> Iterator[Metric]:
-    jobs = GaugeMetricFamily("ragsite_ingest_jobs", "Documents that are waited for", labels=["state"])
+    jobs = GaugeMetricFamily(
+        "ragsite_ingest_jobs", "Documents that are waited for", labels=["state"]
+    )
     open_jobs = IngestJob.objects.filter(state__in=("waiting", "running")).order_by()
     counts = dict(open_jobs.values_list("state").annotate(Count("pk")))
     for state in ("waiting", "running"):
@@ -52,9 +54,13 @@ def _figures() -> Iterator[Metric]:
     yield jobs
     oldest = open_jobs.filter(state="waiting").aggregate(at=Min("created_at"))["at"]
     waited_s = (timezone.now() - oldest).total_seconds() if oldest else 0.0
-    yield GaugeMetricFamily("ragsite_oldest_job_seconds", "That the oldest waiting document waits", value=waited_s)
+    yield GaugeMetricFamily(
+        "ragsite_oldest_job_seconds", "That the oldest waiting document waits", value=waited_s
+    )
     written = Message.objects.filter(status=Message.Status.STREAMING).count()
-    yield GaugeMetricFamily("ragsite_answers_in_progress", "Answers being written on the whole site", value=written)
+    yield GaugeMetricFamily(
+        "ragsite_answers_in_progress", "Answers being written on the whole site", value=written
+    )
     rows = Chunk.objects.count()
     yield GaugeMetricFamily("ragsite_index_chunks", "Chunks that the index is to hold", value=rows)
     shown = GaugeMetricFamily("ragsite_processes", "Processes that serve the site", labels=["kind"])

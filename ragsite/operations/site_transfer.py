@@ -78,7 +78,13 @@ CARRIED = (
 # What a new site finds out anew: it may have another embedding model.
 ANEW: dict[str, dict[str, Any]] = {
     "retrieval.collection": {"embedding_model": "", "embedding_dim": None},
-    "retrieval.document": {"file": "", "chunk_count": 0, "page_count": None, "word_count": 0, "unread": []},
+    "retrieval.document": {
+        "file": "",
+        "chunk_count": 0,
+        "page_count": None,
+        "word_count": 0,
+        "unread": [],
+    },
     "retrieval.memory": {"embedding_model": ""},
 }
 KIND = {"kind": "ragsite site", "format": 1}
@@ -107,11 +113,19 @@ def site_export(path: Path) -> list[str]:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        raise SiteFileError(f"{path} cannot be made ({error.strerror}): name a file that does not exist.") from error
+        raise SiteFileError(
+            f"{path} cannot be made ({error.strerror}): name a file that does not exist."
+        ) from error
     try:
-        with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        with (
+            os.fdopen(descriptor, "wb") as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+        ):
             archive.writestr(ABOUT, json.dumps(KIND))
-            with archive.open(ROWS, "w", force_zip64=True) as entry, io.TextIOWrapper(entry, "utf-8") as lines:
+            with (
+                archive.open(ROWS, "w", force_zip64=True) as entry,
+                io.TextIOWrapper(entry, "utf-8") as lines,
+            ):
                 _write_rows(lines)
             return _write_files(archive)
     except BaseException:
@@ -121,15 +135,21 @@ def site_export(path: Path) -> list[str]:
 
 def _write_rows(lines: io.TextIOBase) -> None:
     for label in CARRIED:
-        rows = apps.get_model(label)._default_manager.order_by("pk").iterator(chunk_size=ROWS_AT_ONCE)
+        rows = (
+            apps.get_model(label)._default_manager.order_by("pk").iterator(chunk_size=ROWS_AT_ONCE)
+        )
         # Permissions have other keys on another site.
         natural = label.startswith("auth.")
-        serializers.serialize("jsonl", rows, stream=lines, cls=_Encoder, use_natural_foreign_keys=natural)
+        serializers.serialize(
+            "jsonl", rows, stream=lines, cls=_Encoder, use_natural_foreign_keys=natural
+        )
 
 
 def _write_files(archive: zipfile.ZipFile) -> list[str]:
     gone = []
-    for document in Document.objects.exclude(file="").order_by("pk").iterator(chunk_size=ROWS_AT_ONCE):
+    for document in (
+        Document.objects.exclude(file="").order_by("pk").iterator(chunk_size=ROWS_AT_ONCE)
+    ):
         try:
             content = document.file.open("rb")
         except FileNotFoundError:
@@ -147,7 +167,9 @@ def site_import(path: Path) -> int:
     Raises SiteFileError.
     """
     if User.objects.exists() or Collection.objects.exists():
-        raise SiteFileError("This site is not empty: set RAGSITE_DATA_DIR and DATABASE_URL to a new one.")
+        raise SiteFileError(
+            "This site is not empty: set RAGSITE_DATA_DIR and DATABASE_URL to a new one."
+        )
     stored: list[str] = []
     try:
         with zipfile.ZipFile(path) as archive, transaction.atomic():
@@ -156,7 +178,11 @@ def site_import(path: Path) -> int:
         logger.warning("%s was not imported", path, exc_info=error)
         for name in stored:
             default_storage.delete(name)
-        why = "cannot be read or stored" if isinstance(error, OSError) else "is damaged, or was not made by export_site"
+        why = (
+            "cannot be read or stored"
+            if isinstance(error, OSError)
+            else "is damaged, or was not made by export_site"
+        )
         raise SiteFileError(f"{path} {why}; nothing was imported. ({error})") from error
 
 
@@ -174,8 +200,12 @@ def _read(archive: zipfile.ZipFile, stored: list[str]) -> int:
         fixture = Path(folder) / ROWS
         with archive.open(ROWS) as entry, fixture.open("w", encoding="utf-8") as lines:
             lines.writelines(_rows(_lines(entry)))
-        call_command("loaddata", fixture, ignorenonexistent=True, verbosity=0)  # tables and fields that are gone since
-    documents = Document.objects.select_related("collection__owner", "uploaded_by").order_by("created_at", "pk")
+        call_command(
+            "loaddata", fixture, ignorenonexistent=True, verbosity=0
+        )  # tables and fields that are gone since
+    documents = Document.objects.select_related("collection__owner", "uploaded_by").order_by(
+        "created_at", "pk"
+    )
     names = {f"{FILES}{key}" for key in documents.values_list("pk", flat=True)}
     if foreign := set(archive.namelist()) - names - {ABOUT, ROWS}:
         raise ValueError(f"it holds {min(foreign)[:100]!r}, which belongs to no document")
@@ -215,7 +245,9 @@ def _rows(lines: Iterable[bytes]) -> Iterator[str]:
 
     Raises ValueError for rows of tables that no export carries, as a schedule's.
     """
-    keys = {permission.natural_key() for permission in Permission.objects.select_related("content_type")}
+    keys = {
+        permission.natural_key() for permission in Permission.objects.select_related("content_type")
+    }
     for line in lines:
         row = json.loads(line)
         if not _may_come(row["model"]):

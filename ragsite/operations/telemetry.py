@@ -32,7 +32,9 @@ def start(service: str) -> bool:
 
         begin(service, BatchSpanProcessor(OTLPSpanExporter()))
     except ImportError:
-        logger.error("%s is set; the traces need: pip install -c constraints.txt -e '.[telemetry]'", ENDPOINT)
+        logger.error(
+            "%s is set; the traces need: pip install -c constraints.txt -e '.[telemetry]'", ENDPOINT
+        )
         return False
     return True
 

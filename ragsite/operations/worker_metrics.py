@@ -24,7 +24,9 @@ def share() -> None:
     if not settings.SITE.worker_metrics_port:
         return
     if "prometheus_client" in sys.modules:
-        logger.error("The worker's figures are not told: something made figures before it was ready.")
+        logger.error(
+            "The worker's figures are not told: something made figures before it was ready."
+        )
         return
     os.environ[FOLDER] = tempfile.mkdtemp(prefix="ragsite-metrics-")
     from prometheus_client import values

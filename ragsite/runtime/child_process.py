@@ -88,7 +88,9 @@ def _kill_groups(children: Sequence[Child]) -> None:
     """Kill the whole process group of each child: also the children that a dead child has left behind."""
     processes = [child.process for child in children if child.process is not None]
     for process in processes:
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # PermissionError: macOS, a group of zombies
+        with contextlib.suppress(
+            ProcessLookupError, PermissionError
+        ):  # PermissionError: macOS, a group of zombies
             os.killpg(process.pid, signal.SIGKILL)
     deadline = time.monotonic() + GROUPS_GONE_S
     for process in processes:

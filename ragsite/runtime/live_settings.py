@@ -30,7 +30,10 @@ MODEL_KEY = "RAG_MODEL_KEY"
 MODEL_URL = "RAG_MODEL_URL"
 REFRESH_S = 2.0  # how often a process looks whether something was changed
 logger = logging.getLogger(__name__)
-_taken_up: tuple[dict[str, Any], dict[str, str]] = ({}, {})  # what is stored and in force here: settings, prompts
+_taken_up: tuple[dict[str, Any], dict[str, str]] = (
+    {},
+    {},
+)  # what is stored and in force here: settings, prompts
 _looked_at = float("-inf")
 
 
@@ -70,14 +73,20 @@ def refresh(*, at_once: bool = False) -> None:
     of_server = changeable_fields(MODEL_SERVER)
     names = (settings.CONSTANCE_CONFIG.keys() | of_server) - locked_settings()
     try:
-        stored = dict(Constance.objects.filter(key__in=names).order_by("key").values_list("key", "value"))
+        stored = dict(
+            Constance.objects.filter(key__in=names).order_by("key").values_list("key", "value")
+        )
         prompts = dict(OwnPrompt.objects.values_list("name", "text"))
     except DatabaseError as error:
-        logger.warning("The stored settings could not be read, going on with the last ones: %s", error)
+        logger.warning(
+            "The stored settings could not be read, going on with the last ones: %s", error
+        )
         return
     if (stored, prompts) == _taken_up:
         return
-    rag = _with_model_server(settings.OPERATORS_RAG, {name: stored[name] for name in stored if name in of_server})
+    rag = _with_model_server(
+        settings.OPERATORS_RAG, {name: stored[name] for name in stored if name in of_server}
+    )
     for name, text in stored.items():
         if name in of_server:
             continue

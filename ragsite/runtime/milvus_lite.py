@@ -92,7 +92,9 @@ def _others_uri(data_dir: Path) -> str:
     deadline = time.monotonic() + START_TIMEOUT_S
     while not (uri := current_uri(data_dir)) or not answers(uri):
         if time.monotonic() > deadline:
-            raise MilvusLiteError(f"Another process owns the Milvus Lite server of {data_dir}, which does not answer.")
+            raise MilvusLiteError(
+                f"Another process owns the Milvus Lite server of {data_dir}, which does not answer."
+            )
         time.sleep(0.05)
     return uri
 
@@ -103,7 +105,9 @@ class LiteServer(Child):
     def __init__(self, data_dir: str | Path, *, port: int = 0) -> None:
         self.data_dir = Path(data_dir)
         log_path = self.data_dir / "logs" / "milvus.log"
-        super().__init__("milvus", log_path=log_path, stop_signal=signal.SIGINT)  # at which it closes its files
+        super().__init__(
+            "milvus", log_path=log_path, stop_signal=signal.SIGINT
+        )  # at which it closes its files
         self._run_dir = _run_dir(self.data_dir)
         self._owner_lock = FileLock(self._run_dir / "milvus.lock")
         self._notice = self._run_dir / "milvus.notice"
@@ -161,9 +165,13 @@ class LiteServer(Child):
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self.ready():
             if not self.is_running():
-                raise MilvusLiteError(f"Milvus Lite ended while starting; {self.log_path} says why.")
+                raise MilvusLiteError(
+                    f"Milvus Lite ended while starting; {self.log_path} says why."
+                )
             if time.monotonic() > deadline:
-                raise MilvusLiteError(f"Milvus Lite did not answer in {START_TIMEOUT_S:.0f} s; see {self.log_path}.")
+                raise MilvusLiteError(
+                    f"Milvus Lite did not answer in {START_TIMEOUT_S:.0f} s; see {self.log_path}."
+                )
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -205,5 +213,9 @@ def _reserve_port(chosen: int) -> tuple[int, FileLock]:
             except OSError:
                 lock.release()
     if chosen:
-        raise MilvusLiteError(f"MILVUS_LITE_PORT={chosen} is taken by another program; choose another port.")
-    raise MilvusLiteError(f"No free port for Milvus Lite from {FIRST_PORT} on; set MILVUS_LITE_PORT.")
+        raise MilvusLiteError(
+            f"MILVUS_LITE_PORT={chosen} is taken by another program; choose another port."
+        )
+    raise MilvusLiteError(
+        f"No free port for Milvus Lite from {FIRST_PORT} on; set MILVUS_LITE_PORT."
+    )

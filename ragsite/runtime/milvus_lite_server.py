@@ -48,12 +48,21 @@ _search_index = SparseInvertedIndex.search
 
 
 def search_collection(
-    self: Any, query_vectors: list[Any], vector_field: str, top_k: int, metric_type: str, **options: Any
+    self: Any,
+    query_vectors: list[Any],
+    vector_field: str,
+    top_k: int,
+    metric_type: str,
+    **options: Any,
 ) -> Any:
     """`Collection._search_sparse`."""
     statistics = None
     if metric_type == "BM25":
-        terms = {term for query in self._prepare_sparse_queries(query_vectors, vector_field) for term in query}
+        terms = {
+            term
+            for query in self._prepare_sparse_queries(query_vectors, vector_field)
+            for term in query
+        }
         indexes = _indexes(self, vector_field)
         documents = sum(index.doc_count for index in indexes)
         statistics = {
@@ -87,7 +96,9 @@ def _indexes(collection: Any, field: str) -> list[Any]:
         if not sparse_index_matches(index, "BM25", params):
             stored = segment.table.column(field).to_pylist()
             index = create_sparse_index("BM25", params)
-            index.build([bytes_to_sparse(row) if isinstance(row, bytes) else (row or {}) for row in stored])
+            index.build(
+                [bytes_to_sparse(row) if isinstance(row, bytes) else (row or {}) for row in stored]
+            )
             segment.sparse_indexes[field] = index
         indexes.append(index)
     return indexes
@@ -95,7 +106,16 @@ def _indexes(collection: Any, field: str) -> list[Any]:
 
 # ------------------------------------------------------------------------------------------------ damage
 # Of the machine, not of the files: setting a folder aside would not help.
-MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM, errno.EROFS}
+MACHINE = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+}
 SET_ASIDE = ".damaged-"
 
 
@@ -136,7 +156,11 @@ def _read_all(data_dir: Path) -> str:
                     collection = store.get_collection(name, database_name=database)
                     collection.load()
                     collection.query("", output_fields=["*"], limit=1)
-        halves = [path for path in data_dir.glob("**/collections/*") if not (path / "schema.json").exists()]
+        halves = [
+            path
+            for path in data_dir.glob("**/collections/*")
+            if not (path / "schema.json").exists()
+        ]
         if halves:  # Milvus Lite does not see it, and can't make one of this name
             return f"{halves[0].name} has no schema"
     except DataDirLockedError:

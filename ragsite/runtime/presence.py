@@ -25,14 +25,22 @@ from ragsite.models import SiteProcess
 Kind = Literal["web", "worker"]
 SHOWN_EVERY_S = 5.0
 GONE_AFTER_S = 20.0  # without a sign of life
-MARK = ".ragsite-uploads"  # a file among the uploads, by which machines know whether they share them
+MARK = (
+    ".ragsite-uploads"  # a file among the uploads, by which machines know whether they share them
+)
 logger = logging.getLogger(__name__)
 
 
 def show(kind: Kind) -> None:
     """That this process is there, and what is so of it. Off the event loop."""
     host = _host()
-    values = {"kind": kind, "host": host, "pid": os.getpid(), "facts": facts(), "seen_at": timezone.now()}
+    values = {
+        "kind": kind,
+        "host": host,
+        "pid": os.getpid(),
+        "facts": facts(),
+        "seen_at": timezone.now(),
+    }
     SiteProcess.objects.update_or_create(name=_name(kind), defaults=values)
     SiteProcess.objects.filter(seen_at__lt=timezone.now() - timedelta(hours=1)).delete()
 
@@ -58,9 +66,13 @@ def facts() -> dict[str, Any]:
     return {
         "redis": bool(settings.REDIS_URL),
         "milvus_lite": not settings.RAG.milvus.uri,
-        "key": hmac.new(settings.SECRET_KEY.encode(), b"ragsite process", hashlib.sha256).hexdigest()[:16],
+        "key": hmac.new(
+            settings.SECRET_KEY.encode(), b"ragsite process", hashlib.sha256
+        ).hexdigest()[:16],
         "prompts": _prompts(settings.RAG.prompt_files),
-        "uploads": _bucket_mark() if settings.SITE.uploads else _folder_mark(Path(settings.MEDIA_ROOT)),
+        "uploads": _bucket_mark()
+        if settings.SITE.uploads
+        else _folder_mark(Path(settings.MEDIA_ROOT)),
     }
 
 

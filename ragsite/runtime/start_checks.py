@@ -82,7 +82,9 @@ def migrate() -> None:
     try:
         call_command("migrate", interactive=False, verbosity=0)
     except DatabaseError as error:
-        raise StartError(f"The database cannot be used ({_first_line(error)}): check DATABASE_URL.") from error
+        raise StartError(
+            f"The database cannot be used ({_first_line(error)}): check DATABASE_URL."
+        ) from error
 
 
 def what_the_database_lacks() -> str:
@@ -93,7 +95,9 @@ def what_the_database_lacks() -> str:
     except DatabaseError as error:
         return f"The database cannot be used ({_first_line(error)}): {START_ONCE}, or check DATABASE_URL."
     return (
-        f"The database lacks tables that this version needs: {START_ONCE}, or run manage.py migrate." if missing else ""
+        f"The database lacks tables that this version needs: {START_ONCE}, or run manage.py migrate."
+        if missing
+        else ""
     )
 
 
@@ -106,7 +110,9 @@ def check_broker(url: str) -> None:
     if not url:
         return
     try:
-        with redis.from_url(url, socket_connect_timeout=CONNECT_S, socket_timeout=CONNECT_S) as client:
+        with redis.from_url(
+            url, socket_connect_timeout=CONNECT_S, socket_timeout=CONNECT_S
+        ) as client:
             client.ping()
     except (redis.RedisError, OSError, ValueError) as error:
         raise StartError(f"Redis cannot be used ({error}): check REDIS_URL.") from error

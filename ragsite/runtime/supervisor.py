@@ -36,7 +36,9 @@ QUICK_DEATHS_ALLOWED = 5  # in a row; then something is wrong that a restart doe
 LAST_LINES = 12  # of its log, which the message has then
 PARTS_STOP_TIMEOUT_S = 3.5  # for web, worker and beat together; Milvus Lite comes after them
 READY_TIMEOUT_S = 3.0  # of one look at /readyz
-WEB_GRACE_S = 2  # that responses under way get to end; answers end at the signal itself (chat.lifespan)
+WEB_GRACE_S = (
+    2  # that responses under way get to end; answers end at the signal itself (chat.lifespan)
+)
 HEAD_BYTES = 64 << 10  # of a request's address and headers, beside what arrives in one piece
 DELAYS_S = {"sources": 5.0, "beat": 10.0}  # so that they don't slow down the first pages
 SOURCES_AT_ONCE = 2  # runs of synced sources
@@ -65,7 +67,13 @@ class Supervisor:
         self._parts: list[_Part] = []
         self._stopping = False
 
-    def add(self, child: Child, *, delay_s: float = 0.0, when_restarted: Callable[[], object] | None = None) -> None:
+    def add(
+        self,
+        child: Child,
+        *,
+        delay_s: float = 0.0,
+        when_restarted: Callable[[], object] | None = None,
+    ) -> None:
         """Start it, after `delay_s`, and poll it from now on. Raises StartError."""
         self._parts.append(_Part(child, time.monotonic() + delay_s, when_restarted))
         self.poll()
@@ -102,18 +110,26 @@ class Supervisor:
         log_path = part.child.log_path
         part.quick_deaths = part.quick_deaths + 1 if now - part.started_at < QUICK_DEATH_S else 0
         if part.quick_deaths >= QUICK_DEATHS_ALLOWED:
-            last_words = "\n".join(log_path.read_text("utf-8", "replace").splitlines()[-LAST_LINES:])
+            last_words = "\n".join(
+                log_path.read_text("utf-8", "replace").splitlines()[-LAST_LINES:]
+            )
             times = f"{part.quick_deaths} times right after its start"
             raise StartError(f"{name} ended {times}; the end of {log_path}:\n{last_words}")
         part.next_start = now + part.quick_deaths * PAUSE_S
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        how = (
+            f"was ended by {signal.Signals(-code).name}"
+            if code < 0
+            else f"ended with exit code {code}"
+        )
         self._say(f"{name} {how}; starting it again.")
 
     def stop(self) -> None:
         """Everything but Milvus Lite first and at once, so that nobody loses it in the middle of a write."""
         children = [part.child for part in self._parts]
         servers = [child for child in children if isinstance(child, LiteServer)]
-        child_process.stop([child for child in children if child not in servers], timeout_s=PARTS_STOP_TIMEOUT_S)
+        child_process.stop(
+            [child for child in children if child not in servers], timeout_s=PARTS_STOP_TIMEOUT_S
+        )
         for server in servers:
             server.stop()
 
@@ -128,19 +144,34 @@ class Supervisor:
 def _answers_well(url: str) -> bool:
     """Whether a GET is answered with 200. Proxies of the environment are not used."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with suppress(OSError, http.client.HTTPException), opener.open(url, timeout=READY_TIMEOUT_S) as answer:
+    with (
+        suppress(OSError, http.client.HTTPException),
+        opener.open(url, timeout=READY_TIMEOUT_S) as answer,
+    ):
         return bool(answer.status == 200)
     return False
 
 
 def programs(
-    *, data_dir: Path, base_dir: Path, host: str, port: int, workers: int, environ: Mapping[str, str]
+    *,
+    data_dir: Path,
+    base_dir: Path,
+    host: str,
+    port: int,
+    workers: int,
+    environ: Mapping[str, str],
 ) -> list[Child]:
     """Web, worker and beat, all of them with this interpreter and this data folder."""
     python = [sys.executable, "-m"]
     celery = [*python, "celery", "-A", "ragsite"]
     web = [*python, "uvicorn", "ragsite.asgi:application", "--host", host, "--port", str(port)]
-    web += ["--ws", "websockets-sansio", "--timeout-graceful-shutdown", str(WEB_GRACE_S), "--no-server-header"]
+    web += [
+        "--ws",
+        "websockets-sansio",
+        "--timeout-graceful-shutdown",
+        str(WEB_GRACE_S),
+        "--no-server-header",
+    ]
     web += [
         "--http",
         "ragsite.web.protocol:Protocol",
@@ -156,7 +187,9 @@ def programs(
     beat = [*celery, "beat", "--pidfile=", "--loglevel", "INFO"]
     env = {**environ, "RAGSITE_DATA_DIR": str(data_dir), "PYTHONUNBUFFERED": "1"}
 
-    env |= {"RAGSITE_DRAIN_S": environ.get("RAGSITE_DRAIN_S", "0")}  # nobody could go on in its place
+    env |= {
+        "RAGSITE_DRAIN_S": environ.get("RAGSITE_DRAIN_S", "0")
+    }  # nobody could go on in its place
 
     def program(name: str, command: list[str], **options: Any) -> Child:
         log_path = data_dir / "logs" / f"{name}.log"
@@ -164,7 +197,9 @@ def programs(
 
     return [
         program("web", web),
-        program("worker", worker, stop_signal=signal.SIGQUIT),  # at SIGTERM it would wait for its tasks without a limit
+        program(
+            "worker", worker, stop_signal=signal.SIGQUIT
+        ),  # at SIGTERM it would wait for its tasks without a limit
         program("sources", sources, stop_signal=signal.SIGQUIT),
         program("beat", beat),
     ]

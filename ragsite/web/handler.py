@@ -26,8 +26,14 @@ from ragsite.core.localized import language_of
 from ragsite.core.messages import worded
 
 ANONYMOUS_BODY_BYTES = 64 << 10
-FOR_ANYBODY = ("/accounts/", "/admin/login/", "/api/auth/token")  # calls that need no sign-in: nobody sends more there
-ANONYMOUS_QUERY_BYTES = 8 << 10  # at the same calls: their pages repeat `next` in every form and link
+FOR_ANYBODY = (
+    "/accounts/",
+    "/admin/login/",
+    "/api/auth/token",
+)  # calls that need no sign-in: nobody sends more there
+ANONYMOUS_QUERY_BYTES = (
+    8 << 10
+)  # at the same calls: their pages repeat `next` in every form and link
 FORM_SLACK = 1 << 20  # boundaries and fields around the files
 BODY_S = 60.0  # within which the first ANONYMOUS_BODY_BYTES bytes of a body come, and then each further piece
 LINGER_S = 5.0  # that the rest of a refused body is taken and thrown away, at most
@@ -72,7 +78,10 @@ class _Body:
 
     def __init__(self, scope: Scope, receive: Any, is_signed_in: IsSignedIn) -> None:
         self.refused: AppError | None = None
-        if scope["path"].startswith(FOR_ANYBODY) and len(scope["query_string"]) > ANONYMOUS_QUERY_BYTES:
+        if (
+            scope["path"].startswith(FOR_ANYBODY)
+            and len(scope["query_string"]) > ANONYMOUS_QUERY_BYTES
+        ):
             self.refused = TooLargeError(worded("This address is too long."), status=414)
         self._scope = scope
         self._receive = receive

@@ -28,7 +28,10 @@ class RequestIds:
 
         async def send_with_id(message: dict[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), (HEADER, number.encode())]}
+                message = {
+                    **message,
+                    "headers": [*message.get("headers", ()), (HEADER, number.encode())],
+                }
             await send(message)
 
         await self._application(scope, receive, send_with_id)

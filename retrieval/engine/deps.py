@@ -82,14 +82,18 @@ class Deps:
     prompts: PromptLibrary
     searcher: Searcher
     store: ChunkStore
-    documents: DocumentReader | None = None  # None: whole documents are not read, nor neighbours of passages
+    documents: DocumentReader | None = (
+        None  # None: whole documents are not read, nor neighbours of passages
+    )
     boosts: BoostSource | None = None
     reranker: HttpReranker | None = None
     web: WebSearcher | None = None  # None: no web search is configured
     memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
     curated: CuratedAnswers | None = None  # None: nobody has written answers beforehand
     search_cache: SearchCache | None = None  # None: every search is made anew
-    say: Callable[[str, Language], str] = lambda sentence, language: str(sentence)  # the site's own, in a language
+    say: Callable[[str, Language], str] = lambda sentence, language: str(
+        sentence
+    )  # the site's own, in a language
     trace: Trace = field(default_factory=Trace)
     deadline: Deadline = field(default_factory=lambda: Deadline(UNLIMITED_S))
     progress: Progress = field(default_factory=Progress)

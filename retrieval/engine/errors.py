@@ -16,7 +16,9 @@ class ModelError(Exception):
     """A model call did not give a usable result. Steps catch it and fall back; `reason` goes into the decision path."""
 
     code = "model_failed"
-    is_server_failure = False  # whether it speaks against the server; several such in a row open its circuit
+    is_server_failure = (
+        False  # whether it speaks against the server; several such in a row open its circuit
+    )
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -70,5 +70,7 @@ def _describe(span: Span, call: ModelCall) -> None:
     )
     if call.prompt and os.environ.get(CAPTURE, "").lower() == "true":
         roles = (("system", call.prompt.system), ("user", call.prompt.user))
-        messages = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in roles]
+        messages = [
+            {"role": role, "parts": [{"type": "text", "content": text}]} for role, text in roles
+        ]
         span.set_attribute("gen_ai.input.messages", json.dumps(messages, ensure_ascii=False))

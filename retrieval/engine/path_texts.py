@@ -40,8 +40,12 @@ TEXTS: dict[str, Sentence] = {
     "no_filters_read": worded("the model reads no other filter from the question"),
     "strategy": worded("{route}: {standalone_question}"),
     "route_not_available": worded("the model chose a way that is not available"),
-    "rewritten_first": worded("the query is rewritten before the search: it is short, or follows another"),
-    "rewritten_by_route": worded("the query is rewritten before the search: the model says that it is chatty or vague"),
+    "rewritten_first": worded(
+        "the query is rewritten before the search: it is short, or follows another"
+    ),
+    "rewritten_by_route": worded(
+        "the query is rewritten before the search: the model says that it is chatty or vague"
+    ),
     "straight_to_search": worded("straight to the search"),
     "plan_by_model": worded("{type}, {complexity}: {order}"),
     "plan_by_rule": worded("{order}"),
@@ -66,7 +70,9 @@ TEXTS: dict[str, Sentence] = {
         "{purpose}: passages found: {found}; preferred, but relaxed, since nothing found has it: {values}; "
         "queries: {searched}"
     ),
-    "retrieved_again": worded("{purpose}: passages found: {found}; queries: {searched}; taken from the cache"),
+    "retrieved_again": worded(
+        "{purpose}: passages found: {found}; queries: {searched}; taken from the cache"
+    ),
     "retrieved_again_preferring": worded(
         "{purpose}: passages found: {found}; preferred, so first: {values} ({lifted}); queries: {searched}; "
         "taken from the cache"
@@ -86,7 +92,9 @@ TEXTS: dict[str, Sentence] = {
     "not_boosted": worded("no ratings apply to what was found"),
     "deduped": worded("passages: {before} → {after}"),
     "ordered": worded("kept {given} of {found} passages, best first"),
-    "ordered_sandwich": worded("kept {given} of {found} passages, best first and last, the weakest in the middle"),
+    "ordered_sandwich": worded(
+        "kept {given} of {found} passages, best first and last, the weakest in the middle"
+    ),
     "too_far": worded("left out {left_out} passages less similar than {least}"),
     "compressed": worded("cut from {before} to {after} tokens"),
     "web_not_wanted": worded("not asked for"),
@@ -96,7 +104,9 @@ TEXTS: dict[str, Sentence] = {
     # ---------------------------------------------------------------- judge
     "reranked": worded("best {best}: {title}"),
     "reranked_fewer": worded("best {best}: {title}; left out: {left_out}"),
-    "reranked_below": worded("none reaches {min_score}, so the best stays: {best}, {title}; left out: {left_out}"),
+    "reranked_below": worded(
+        "none reaches {min_score}, so the best stays: {best}, {title}; left out: {left_out}"
+    ),
     "judged_yes": worded("the model says that passages answer"),
     "judged_no": worded("the model says that no passage answers"),
     "judged_unclear": worded("the model says that the passages are about different things"),
@@ -105,7 +115,9 @@ TEXTS: dict[str, Sentence] = {
     "not_judged": worded("no model judged what was found"),
     "passage_out_of_range": worded("the model named a passage that it was not shown"),
     "score_out_of_range": worded("the model gave a number outside its range"),
-    "graded": worded("documents: {total_count}; relevant: {pass_count}; graded earlier: {graded_before}"),
+    "graded": worded(
+        "documents: {total_count}; relevant: {pass_count}; graded earlier: {graded_before}"
+    ),
     "model_says_relevant": worded("the model says: relevant"),
     "model_says_not_relevant": worded("the model says: not relevant"),
     "not_graded": worded("no model graded it, so it stays"),
@@ -177,7 +189,9 @@ TEXTS: dict[str, Sentence] = {
     "documents_read": worded("read {read} of {total} sections of {titles}"),
     "notes_taken": worded("notes made: {notes}; sections read: {read}"),
     "rows_found": worded("entries found: {rows}; sections read: {read}"),
-    "sentences_compared": worded("sentences: {changed} changed, {new} new, {gone} gone, {same} the same"),
+    "sentences_compared": worded(
+        "sentences: {changed} changed, {new} new, {gone} gone, {same} the same"
+    ),
     "written": worded("{characters} characters from {of} passages, by {model}"),
     "quoted": worded("lines quoted: {lines}"),
     "document_unread": worded("the model could not read the document"),
@@ -206,7 +220,9 @@ def path_text(code: str, detail: Mapping[str, Any]) -> Sentence:
     template = TEXTS[code].wording["text"]
     return worded(
         template,
-        **{name: _shown(name, value) for name, value in detail.items() if f"{{{name}}}" in template},
+        **{
+            name: _shown(name, value) for name, value in detail.items() if f"{{{name}}}" in template
+        },
     )
 
 

@@ -169,7 +169,9 @@ class LegHit:
 class ChunkStore(Protocol):
     """The database's side of search (`retrieval.knowledge.chunk_store.DatabaseChunkStore`)."""
 
-    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
+    async def fetch(
+        self, chunk_ids: Sequence[str], *, scope: SearchScope
+    ) -> Mapping[str, StoredChunk]:
         """The chunks that exist, inside the scope; deleted ones are missing."""
         ...
 
@@ -200,15 +202,21 @@ class DocumentReader(Protocol):
     """Whole documents, as the database holds them (`retrieval.knowledge.chunk_store.DatabaseDocumentReader`). Nothing
     outside the scope is ever given."""
 
-    async def documents(self, scope: SearchScope, *, filters: SearchFilters, limit: int) -> tuple[DocumentRef, ...]:
+    async def documents(
+        self, scope: SearchScope, *, filters: SearchFilters, limit: int
+    ) -> tuple[DocumentRef, ...]:
         """Those that are ready and that the filters let through, newest first; at most `limit`."""
         ...
 
-    async def chunks(self, document_id: str, *, scope: SearchScope, limit: int) -> tuple[StoredChunk, ...]:
+    async def chunks(
+        self, document_id: str, *, scope: SearchScope, limit: int
+    ) -> tuple[StoredChunk, ...]:
         """The first ones, in order; at most `limit`."""
         ...
 
-    async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:
+    async def at(
+        self, places: Sequence[tuple[str, int]], *, scope: SearchScope
+    ) -> tuple[StoredChunk, ...]:
         """The chunks at these (document id, seq) that are there, in one read."""
         ...
 
@@ -296,6 +304,8 @@ class MemoryStore(Protocol):
         """The facts that are near the query, best first. Raises UnavailableError when it can't be looked at."""
         ...
 
-    async def remember(self, user_id: str, exchange: Exchange) -> Literal["added", "updated", "off"]:
+    async def remember(
+        self, user_id: str, exchange: Exchange
+    ) -> Literal["added", "updated", "off"]:
         """Keep the fact of an exchange, in place of one that says the same. Raises UnavailableError."""
         ...

@@ -40,7 +40,11 @@ def reason_of(error: Exception, *, late: Why = "late") -> Reason:
     Some errors are raised with a code of the path's texts, which then is the reason.
     """
     if isinstance(error, ModelError | WebSearchError):
-        return Reason(error.reason) if error.reason in TEXTS else Reason(error.code, {"error": error.reason})
+        return (
+            Reason(error.reason)
+            if error.reason in TEXTS
+            else Reason(error.code, {"error": error.reason})
+        )
     if isinstance(error, AppError):
         return Reason(error.code, {"error": error.message})
     if isinstance(error, TimeoutError):

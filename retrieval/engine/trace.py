@@ -146,7 +146,9 @@ class Trace:
         self.steps: list[StepRecord] = []
         self.calls: list[ModelCall] = []
         self.first_token_ms: float | None = None
-        self.searched_for: str | None = None  # the question as it was searched for first; None: nothing was
+        self.searched_for: str | None = (
+            None  # the question as it was searched for first; None: nothing was
+        )
         self._began = time.perf_counter()
 
     def now_ms(self) -> float:
@@ -169,7 +171,9 @@ class Trace:
                 span.set_attribute("ragsite.step.status", record.status)
         except BaseException as error:
             record.status = "failed"
-            record.reason = record.reason or Reason("failed", {"error": f"{type(error).__name__}: {error}"[:300]})
+            record.reason = record.reason or Reason(
+                "failed", {"error": f"{type(error).__name__}: {error}"[:300]}
+            )
             raise
         finally:
             current_step.reset(token)
@@ -201,16 +205,23 @@ class Trace:
         for step in self.steps:
             if step.status == "degraded":
                 reasons.setdefault(step.name, {})[step.reason.text if step.reason else ""] = None
-        return [{"step": name, "reason": joined("; ", filter(None, told))} for name, told in reasons.items()]
+        return [
+            {"step": name, "reason": joined("; ", filter(None, told))}
+            for name, told in reasons.items()
+        ]
 
     def usage(self) -> Usage:
         chats = [call for call in self.calls if call.kind == "chat"]
         # A step that was cancelled for a good first search was not waited for: its calls count, but as no round.
-        given_up = {id(call) for step in self.steps if step.status == "skipped" for call in step.calls}
+        given_up = {
+            id(call) for step in self.steps if step.status == "skipped" for call in step.calls
+        }
         first = self.first_token_ms
         return Usage(
             llm_calls=len(chats),
-            llm_rounds=longest_chain([call for call in chats if id(call) not in given_up], until_ms=first),
+            llm_rounds=longest_chain(
+                [call for call in chats if id(call) not in given_up], until_ms=first
+            ),
             prompt_tokens=sum(call.prompt_tokens for call in chats),
             completion_tokens=sum(call.completion_tokens for call in chats),
             first_token_ms=None if first is None else round(first),
@@ -235,7 +246,9 @@ class HeldBackTrace(Trace):
     async def withdraw_chunks(self) -> None: ...
 
 
-current_step: ContextVar[tuple[Trace, StepRecord] | None] = ContextVar("retrieval_current_step", default=None)
+current_step: ContextVar[tuple[Trace, StepRecord] | None] = ContextVar(
+    "retrieval_current_step", default=None
+)
 
 
 def note(code: str, details: StepDetails | None = None, /, *, reason: Why | None = None) -> None:

@@ -40,13 +40,17 @@ class MemoryChunkStore:
     def __init__(self, chunks: Iterable[StoredChunk]) -> None:
         self._chunks = {chunk.chunk_id: chunk for chunk in chunks}
 
-    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
+    async def fetch(
+        self, chunk_ids: Sequence[str], *, scope: SearchScope
+    ) -> Mapping[str, StoredChunk]:
         chunks = (self._chunks[chunk_id] for chunk_id in chunk_ids if chunk_id in self._chunks)
         return {chunk.chunk_id: chunk for chunk in chunks if chunk.collection_id in scope.ids}
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary:
         chunks = [chunk for chunk in self._chunks.values() if chunk.collection_id in scope.ids]
-        return vocabulary_of([{name: getattr(chunk, name) for name in FILTERED} for chunk in chunks])
+        return vocabulary_of(
+            [{name: getattr(chunk, name) for name in FILTERED} for chunk in chunks]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +70,9 @@ def index_of_its_own(settings: RagSettings) -> Iterator[str]:
         yield settings.milvus.uri
         return
     with (
-        tempfile.TemporaryDirectory(prefix="ragsite-evaluate-", ignore_cleanup_errors=True) as folder,
+        tempfile.TemporaryDirectory(
+            prefix="ragsite-evaluate-", ignore_cleanup_errors=True
+        ) as folder,
         milvus_lite.ensure_server(folder) as uri,
     ):
         yield uri
@@ -87,9 +93,13 @@ async def throw_away_collection(
         documents, chunks = await asyncio.to_thread(_cut, dataset, size, collection_id)
         for start in tqdm(range(0, len(chunks), WRITE_BATCH), desc="index documents", leave=False):
             batch = chunks[start : start + WRITE_BATCH]
-            vectors = await embedder.embed_documents([embedding_text(chunk.document, chunk) for chunk in batch])
+            vectors = await embedder.embed_documents(
+                [embedding_text(chunk.document, chunk) for chunk in batch]
+            )
             await index.upsert(embedder.space, await asyncio.to_thread(index_rows, batch, vectors))
-        ref = CollectionRef(id=str(collection_id), name=dataset.name, space=embedder.space, version=1)
+        ref = CollectionRef(
+            id=str(collection_id), name=dataset.name, space=embedder.space, version=1
+        )
         yield ThrowAwayCollection(
             store=MemoryChunkStore(map(stored_chunk, chunks)),
             scope=SearchScope((ref,)),
@@ -99,18 +109,34 @@ async def throw_away_collection(
         await index.drop(embedder.space)
 
 
-def _cut(dataset: Dataset, size: ChunkSize, collection_id: uuid.UUID) -> tuple[dict[str, Document], list[Chunk]]:
+def _cut(
+    dataset: Dataset, size: ChunkSize, collection_id: uuid.UUID
+) -> tuple[dict[str, Document], list[Chunk]]:
     """Model instances that are never saved."""
-    chunker = Chunker(chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens)
+    chunker = Chunker(
+        chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens
+    )
     documents: dict[str, Document] = {}
     chunks: list[Chunk] = []
     for row in dataset.documents:
         document = documents[row.id] = _document(row, collection_id)
-        pieces = chunker.split(ParsedDocument(blocks=tuple(plain_blocks(row.text)))) if row.text.strip() else []
+        pieces = (
+            chunker.split(ParsedDocument(blocks=tuple(plain_blocks(row.text))))
+            if row.text.strip()
+            else []
+        )
         # The ingest refuses an empty file, but a title alone can be found.
-        texts = [(piece.text, piece.heading) for piece in pieces] or ([(row.title, "")] if row.title else [])
+        texts = [(piece.text, piece.heading) for piece in pieces] or (
+            [(row.title, "")] if row.title else []
+        )
         chunks += [
-            Chunk(id=uuid.uuid5(document.pk, str(seq)), document=document, seq=seq, text=text, heading=heading)
+            Chunk(
+                id=uuid.uuid5(document.pk, str(seq)),
+                document=document,
+                seq=seq,
+                text=text,
+                heading=heading,
+            )
             for seq, (text, heading) in enumerate(texts)
         ]
     return documents, chunks

@@ -26,13 +26,19 @@ class DatasetError(Exception):
 class _Row(BaseModel):
     model_config = ConfigDict(frozen=True)
 
-    id: str = Field(validation_alias=AliasChoices("id", "_id"), min_length=1, coerce_numbers_to_str=True)
+    id: str = Field(
+        validation_alias=AliasChoices("id", "_id"), min_length=1, coerce_numbers_to_str=True
+    )
     text: str
 
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, row: Any) -> Any:
-        return {name: value for name, value in row.items() if value is not None} if isinstance(row, dict) else row
+        return (
+            {name: value for name, value in row.items() if value is not None}
+            if isinstance(row, dict)
+            else row
+        )
 
 
 class LabelledDocument(_Row):
@@ -81,7 +87,11 @@ class Dataset:
 
     def limited(self, limit: int | None) -> Dataset:
         """At most `limit` queries, chosen at random but always the same; the documents stay."""
-        usable = [query for query in self.queries if query.id in self.qrels or query.unanswerable or query.clarify]
+        usable = [
+            query
+            for query in self.queries
+            if query.id in self.qrels or query.unanswerable or query.clarify
+        ]
         if limit is None or limit >= len(usable):
             return self
         chosen = {query.id for query in random.Random(0).sample(usable, limit)}  # noqa: S311 - a sample, no secret
@@ -100,7 +110,9 @@ def load_dataset(folder: Path) -> Dataset:
     known = {query.id: qrels[query.id] for query in queries if query.id in qrels}
     if qrels and not known:
         raise DatasetError(f"{judged} names none of the queries in queries.jsonl.")
-    return Dataset(name=folder.resolve().name, documents=tuple(documents), queries=tuple(queries), qrels=known)
+    return Dataset(
+        name=folder.resolve().name, documents=tuple(documents), queries=tuple(queries), qrels=known
+    )
 
 
 Row = TypeVar("Row", LabelledDocument, LabelledQuery)

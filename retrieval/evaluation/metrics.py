@@ -19,7 +19,12 @@ def measure(qrels: Qrels, rankings: Rankings, *, k: int) -> dict[str, float]:
     """The metrics, 0..1, averaged over the queries of `qrels`."""
     from ir_measures import RR, R, calc_aggregate, nDCG
 
-    measures = {f"ndcg@{k}": nDCG @ k, f"recall@{k}": R @ k, f"recall@{RECALL_DEPTH}": R @ RECALL_DEPTH, "mrr": RR}
+    measures = {
+        f"ndcg@{k}": nDCG @ k,
+        f"recall@{k}": R @ k,
+        f"recall@{RECALL_DEPTH}": R @ RECALL_DEPTH,
+        "mrr": RR,
+    }
     means = calc_aggregate(list(measures.values()), qrels, _run(rankings)) if qrels else {}
     return {name: float(means.get(measured, 0.0)) for name, measured in measures.items()}
 
@@ -28,12 +33,17 @@ def ndcg(qrels: Qrels, rankings: Rankings, *, k: int) -> dict[str, float]:
     """nDCG@k, 0..1, of each query of `rankings`; 0 also for one that has no `qrels`."""
     from ir_measures import iter_calc, nDCG
 
-    values = {metric.query_id: float(metric.value) for metric in iter_calc([nDCG @ k], qrels, _run(rankings))}
+    values = {
+        metric.query_id: float(metric.value)
+        for metric in iter_calc([nDCG @ k], qrels, _run(rankings))
+    }
     return {query: values.get(query, 0.0) for query in rankings}
 
 
 def _run(rankings: Rankings) -> dict[str, dict[str, float]]:
-    return {query: {key: float(-at) for at, key in enumerate(keys)} for query, keys in rankings.items()}
+    return {
+        query: {key: float(-at) for at, key in enumerate(keys)} for query, keys in rankings.items()
+    }
 
 
 def latency(milliseconds: Sequence[float]) -> dict[str, float]:

@@ -17,23 +17,33 @@ ABOUT = ("dataset", "queries", "k", "embedding_model")
 
 def summary(evaluation: Evaluation) -> str:
     """Stages by metrics, fallbacks, decisions."""
-    lines = [f"{evaluation.dataset}: {evaluation.queries} questions, embeddings by {evaluation.embedding_model}"]
+    lines = [
+        f"{evaluation.dataset}: {evaluation.queries} questions, embeddings by {evaluation.embedding_model}"
+    ]
     if evaluation.queries:
-        lines += _table(evaluation.stages, lambda name, value: f"{value:.1f}" if _is_ms(name) else f"{value:.4f}")
+        lines += _table(
+            evaluation.stages,
+            lambda name, value: f"{value:.1f}" if _is_ms(name) else f"{value:.4f}",
+        )
     else:
         lines.append("No question has a judged document: there is nothing to rank.")
     for stage, reasons in evaluation.fallbacks.items():
         for reason, count in reasons.items():
-            lines.append(f"{stage}: a fallback served for {count} of {evaluation.queries} ({reason})")
+            lines.append(
+                f"{stage}: a fallback served for {count} of {evaluation.queries} ({reason})"
+            )
     if evaluation.decisions:
         rows = {
-            kind: {name: counts.get(name, 0) for name in DECISIONS} for kind, counts in evaluation.decisions.items()
+            kind: {name: counts.get(name, 0) for name in DECISIONS}
+            for kind, counts in evaluation.decisions.items()
         }
         lines += ["", *_table(rows, lambda _, count: str(count))]
     return "\n".join(lines)
 
 
-def _table(rows: Mapping[str, Mapping[str, float]], shown: Callable[[str, float], str]) -> Iterator[str]:
+def _table(
+    rows: Mapping[str, Mapping[str, float]], shown: Callable[[str, float], str]
+) -> Iterator[str]:
     columns = list(next(iter(rows.values()), {}))
     yield "".join([" " * 14, *(name.rjust(12) for name in columns)])
     for label, values in rows.items():
@@ -58,17 +68,25 @@ def load_saved(path: Path) -> dict[str, Any]:
         saved: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         dict(saved["stages"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DatasetError(f"{path} can't be read, or is not what --save writes: {error}.") from error
+        raise DatasetError(
+            f"{path} can't be read, or is not what --save writes: {error}."
+        ) from error
     return saved
 
 
 def comparison(evaluation: Evaluation, saved: Mapping[str, Any]) -> str:
     """Now minus then, in points (hundredths) and ms, for the stages and metrics of both."""
-    notes = [f"{name} was {saved.get(name)}" for name in ABOUT if saved.get(name) != getattr(evaluation, name)]
+    notes = [
+        f"{name} was {saved.get(name)}"
+        for name in ABOUT
+        if saved.get(name) != getattr(evaluation, name)
+    ]
     changes: dict[str, dict[str, float]] = {}
     for stage, values in evaluation.stages.items():
         then = saved["stages"].get(stage, {})
-        changes[stage] = {name: value - then[name] for name, value in values.items() if name in then}
+        changes[stage] = {
+            name: value - then[name] for name, value in values.items() if name in then
+        }
     lines: Sequence[str] = [
         f"Against the run of {saved.get('saved_at', 'an unknown time')}{': ' if notes else ''}{'; '.join(notes)}",
         *_table(

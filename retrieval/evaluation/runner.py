@@ -80,7 +80,13 @@ class Evaluation:
 
 
 async def evaluate(
-    dataset: Dataset, stages: Sequence[str], *, k: int, decisions: bool, settings: RagSettings, uri: str
+    dataset: Dataset,
+    stages: Sequence[str],
+    *,
+    k: int,
+    decisions: bool,
+    settings: RagSettings,
+    uri: str,
 ) -> Evaluation:
     """In an index of its own, gone afterwards. decisions: whether the default workflow is asked, too. uri: where Milvus
     listens.
@@ -89,20 +95,26 @@ async def evaluate(
     """
     models = ModelRegistry(settings.ollama)
     index = MilvusIndex(
-        settings.milvus.replace(uri=uri, prefix=f"{settings.milvus.prefix}_evaluate_{uuid4().hex[:12]}"),
+        settings.milvus.replace(
+            uri=uri, prefix=f"{settings.milvus.prefix}_evaluate_{uuid4().hex[:12]}"
+        ),
         uri=uri,
         writer_lock=only_writer,
         k1=BM25_K1,
         b=BM25_B,
     )
     try:
-        async with throw_away_collection(dataset, settings=settings, index=index, models=models) as collection:
+        async with throw_away_collection(
+            dataset, settings=settings, index=index, models=models
+        ) as collection:
             deps = Deps(
                 settings=settings,
                 models=models,
                 prompts=PromptLibrary(settings.own_prompts, settings.prompt_files),
                 store=collection.store,
-                searcher=HybridSearcher(index=index, store=collection.store, models=models, settings=settings.search),
+                searcher=HybridSearcher(
+                    index=index, store=collection.store, models=models, settings=settings.search
+                ),
                 reranker=HttpReranker(settings.rerank) if settings.rerank.url else None,
             )
             figures: dict[str, dict[str, float]] = {}
@@ -110,7 +122,9 @@ async def evaluate(
             for stage in stages:
                 before = stages[: stages.index(stage) + 1] if stage in ADDED else ()
                 added = frozenset(before) & frozenset(ADDED)
-                figures[stage], fallbacks[stage] = await _ranked(deps, collection, dataset, stage, added, k)
+                figures[stage], fallbacks[stage] = await _ranked(
+                    deps, collection, dataset, stage, added, k
+                )
             return Evaluation(
                 dataset=dataset.name,
                 queries=len(dataset.ranked),
@@ -126,13 +140,20 @@ async def evaluate(
 
 
 async def _ranked(
-    deps: Deps, collection: ThrowAwayCollection, dataset: Dataset, stage: str, added: frozenset[str], k: int
+    deps: Deps,
+    collection: ThrowAwayCollection,
+    dataset: Dataset,
+    stage: str,
+    added: frozenset[str],
+    k: int,
 ) -> tuple[dict[str, float], Counter[str]]:
     """Metrics as means over the questions, rounded to 4 digits, with `p50_ms` and `p95_ms`; and what fell back."""
     questions = [question for question in dataset.ranked if question.text.strip()]
     for question in questions[:WARM_UP]:
         await _search(deps, collection, question.text, stage, added, k)
-    rankings: dict[str, list[str]] = {question.id: [] for question in dataset.ranked}  # an empty one finds nothing
+    rankings: dict[str, list[str]] = {
+        question.id: [] for question in dataset.ranked
+    }  # an empty one finds nothing
     times: list[float] = []
     fallbacks: Counter[str] = Counter()
     for question in _with_progress(questions, stage):
@@ -141,13 +162,20 @@ async def _ranked(
         times.append((time.perf_counter() - begun) * 1000)
         fallbacks.update(fell_back)
         found = (collection.document_of[candidate.chunk.document_id] for candidate in candidates)
-        rankings[question.id] = list(dict.fromkeys(found))  # a document stands where its best chunk does
+        rankings[question.id] = list(
+            dict.fromkeys(found)
+        )  # a document stands where its best chunk does
     means = await asyncio.to_thread(measure, dataset.qrels, rankings, k=k)
     return {**{name: round(value, 4) for name, value in means.items()}, **latency(times)}, fallbacks
 
 
 async def _search(
-    deps: Deps, collection: ThrowAwayCollection, text: str, stage: str, added: frozenset[str], k: int
+    deps: Deps,
+    collection: ThrowAwayCollection,
+    text: str,
+    stage: str,
+    added: frozenset[str],
+    k: int,
 ) -> tuple[Sequence[ScoredChunk], set[str]]:
     """Candidates, best first, and "step: reason" for every step that could not do its own work.
 
@@ -173,18 +201,24 @@ async def _search(
     if "+rerank" in added:
         # As an answer has it: of what it searches for, each said once. It never sees the others.
         found = breadth(question, deps.settings)
-        ranked = await rerank(deps, question, await dedupe(deps, candidates[:found]), by_default=True)
+        ranked = await rerank(
+            deps, question, await dedupe(deps, candidates[:found]), by_default=True
+        )
         candidates = (*ranked, *candidates[found:])
     fallbacks = {f"{entry['step']}: {entry['reason']}" for entry in trace.degraded}
     return candidates, fallbacks | ({NO_RATINGS} if "+boosts" in added else set())
 
 
-async def _decided(deps: Deps, collection: ThrowAwayCollection, dataset: Dataset) -> dict[str, dict[str, int]]:
+async def _decided(
+    deps: Deps, collection: ThrowAwayCollection, dataset: Dataset
+) -> dict[str, dict[str, int]]:
     """What the question is → what the workflow did → how often."""
     workflow = get_workflow(DEFAULT_WORKFLOW)
     counts: dict[str, Counter[str]] = {}
     for question in _with_progress(dataset.decided, "decisions"):
-        answer = await workflow.answer(Question(text=question.text, scope=collection.scope), engine=deps, trace=Trace())
+        answer = await workflow.answer(
+            Question(text=question.text, scope=collection.scope), engine=deps, trace=Trace()
+        )
         counts.setdefault(question.kind, Counter())[str(answer.decision)] += 1
     return {kind: dict(counts[kind]) for kind in KINDS if kind in counts}
 

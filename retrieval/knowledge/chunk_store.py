@@ -26,12 +26,18 @@ class DatabaseChunkStore:
     def __init__(self) -> None:
         self._vocabularies = LRUCache[tuple[tuple[str, int], ...], Vocabulary](VOCABULARIES_KEPT)
 
-    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
+    async def fetch(
+        self, chunk_ids: Sequence[str], *, scope: SearchScope
+    ) -> Mapping[str, StoredChunk]:
         ids = [key for key in map(as_uuid, chunk_ids) if key is not None]
         if not ids or not scope.collections:
             return {}
-        current = Chunk.objects.filter(document__collection__in=collection_ids(scope), document__superseded_at=None)
-        return {chunk.chunk_id: chunk for chunk in await _stored(current.filter(pk__in=ids).order_by())}
+        current = Chunk.objects.filter(
+            document__collection__in=collection_ids(scope), document__superseded_at=None
+        )
+        return {
+            chunk.chunk_id: chunk for chunk in await _stored(current.filter(pk__in=ids).order_by())
+        }
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary:
         """Metadata values of the ready documents, sorted; kept until one of the collections changes."""
@@ -50,10 +56,14 @@ class DatabaseChunkStore:
 class DatabaseDocumentReader:
     """`retrieval.engine.ports.DocumentReader` on the database."""
 
-    async def documents(self, scope: SearchScope, *, filters: SearchFilters, limit: int) -> tuple[DocumentRef, ...]:
+    async def documents(
+        self, scope: SearchScope, *, filters: SearchFilters, limit: int
+    ) -> tuple[DocumentRef, ...]:
         if not scope.collections:
             return ()
-        rows = Document.objects.filter(collection__in=collection_ids(scope), status=Document.Status.READY)
+        rows = Document.objects.filter(
+            collection__in=collection_ids(scope), status=Document.Status.READY
+        )
         if filters.documents:
             rows = rows.filter(pk__in=filters.documents)
         exact = filters.as_dict()
@@ -75,25 +85,55 @@ class DatabaseDocumentReader:
             if not tags or set(tags) & set(row["tags"]) or str(row["collection"]) in attached
         )
 
-    async def chunks(self, document_id: str, *, scope: SearchScope, limit: int) -> tuple[StoredChunk, ...]:
+    async def chunks(
+        self, document_id: str, *, scope: SearchScope, limit: int
+    ) -> tuple[StoredChunk, ...]:
         key = as_uuid(document_id)
         if key is None or not scope.collections:
             return ()
         return await _stored(
-            Chunk.objects.filter(document=key, document__collection__in=collection_ids(scope)).order_by("seq")[:limit]
+            Chunk.objects.filter(
+                document=key, document__collection__in=collection_ids(scope)
+            ).order_by("seq")[:limit]
         )
 
-    async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:
-        keys = [(key, seq) for document_id, seq in places if (key := as_uuid(document_id)) is not None and seq >= 0]
+    async def at(
+        self, places: Sequence[tuple[str, int]], *, scope: SearchScope
+    ) -> tuple[StoredChunk, ...]:
+        keys = [
+            (key, seq)
+            for document_id, seq in places
+            if (key := as_uuid(document_id)) is not None and seq >= 0
+        ]
         if not keys or not scope.collections:
             return ()
         rule = reduce(or_, (Q(document=key, seq=seq) for key, seq in keys))
-        return await _stored(Chunk.objects.filter(rule, document__collection__in=collection_ids(scope)))
+        return await _stored(
+            Chunk.objects.filter(rule, document__collection__in=collection_ids(scope))
+        )
 
 
 # A row of these takes less than two models do, and a search reads dozens.
-CHUNK_COLUMNS = ("document_id", "seq", "text", "page", "heading", "char_start", "char_end", "table_rows")
-DOCUMENT_COLUMNS = ("title", "file_name", "language", "department", "doc_type", "policy_year", "tags", "collection_id")
+CHUNK_COLUMNS = (
+    "document_id",
+    "seq",
+    "text",
+    "page",
+    "heading",
+    "char_start",
+    "char_end",
+    "table_rows",
+)
+DOCUMENT_COLUMNS = (
+    "title",
+    "file_name",
+    "language",
+    "department",
+    "doc_type",
+    "policy_year",
+    "tags",
+    "collection_id",
+)
 STORED_NAMES = {"chunk_id": F("pk")} | {name: F(f"document__{name}") for name in DOCUMENT_COLUMNS}
 
 
@@ -106,7 +146,11 @@ def stored_chunk(chunk: Chunk) -> StoredChunk:
     """The engine's value of a row; `chunk.document` must be loaded."""
     row = {name: getattr(chunk, name) for name in CHUNK_COLUMNS}
     return _stored_row(
-        {"chunk_id": chunk.pk, **row, **{name: getattr(chunk.document, name) for name in DOCUMENT_COLUMNS}}
+        {
+            "chunk_id": chunk.pk,
+            **row,
+            **{name: getattr(chunk.document, name) for name in DOCUMENT_COLUMNS},
+        }
     )
 
 
@@ -121,6 +165,8 @@ def vocabulary_of(rows: Sequence[Mapping[str, Any]]) -> Vocabulary:
     return Vocabulary(
         departments=tuple(sorted({row["department"] for row in rows} - {""})),
         doc_types=tuple(sorted({row["doc_type"] for row in rows} - {""})),
-        policy_years=tuple(sorted({row["policy_year"] for row in rows if row["policy_year"] is not None})),
+        policy_years=tuple(
+            sorted({row["policy_year"] for row in rows if row["policy_year"] is not None})
+        ),
         tags=tuple(sorted({tag for row in rows for tag in row["tags"]})),
     )

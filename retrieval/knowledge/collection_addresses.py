@@ -45,5 +45,7 @@ def read_address(text: str) -> Address:
         return Address(name=text, id=UUID(text))
     if text.startswith(SITE):
         return Address(name=text.removeprefix(SITE), owner="")
-    owner, slash, name = text.rpartition("/")  # a name holds no slash, so whatever else does is the owner's
+    owner, slash, name = text.rpartition(
+        "/"
+    )  # a name holds no slash, so whatever else does is the owner's
     return Address(name=name, owner=owner) if slash and owner else Address(name=text)

@@ -30,15 +30,21 @@ def filter_values(scope: SearchScope) -> dict[str, list[dict[str, Any]]]:
     departments = Counter[str]()
     doc_types = Counter[str]()
     years = Counter[int]()
-    kinds = documents.values_list("department", "doc_type", "policy_year").annotate(count=Count("*"))
+    kinds = documents.values_list("department", "doc_type", "policy_year").annotate(
+        count=Count("*")
+    )
     for department, doc_type, year, count in kinds.order_by("-count")[:MAX_KINDS]:
         departments[department] += count
         doc_types[doc_type] += count
         years[year] += count
     tags = Counter[str]()
-    for names, count in documents.values_list("tags").annotate(count=Count("*")).order_by("-count")[:MAX_TAG_SETS]:
+    for names, count in (
+        documents.values_list("tags").annotate(count=Count("*")).order_by("-count")[:MAX_TAG_SETS]
+    ):
         tags.update(dict.fromkeys(names, count))
-    newest_years = sorted(((year, count) for year, count in years.items() if year is not None), reverse=True)
+    newest_years = sorted(
+        ((year, count) for year, count in years.items() if year is not None), reverse=True
+    )
     return {
         "department": _values(_most(departments)),
         "doc_type": _values(_most(doc_types)),

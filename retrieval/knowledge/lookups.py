@@ -27,16 +27,22 @@ class IContainsHan(IContains):
     def as_sql(self, compiler: Any, connection: Any) -> Any:
         pattern = either_script(self.rhs)
         one_way = connection.vendor != "postgresql" and pattern == re.escape(self.rhs)
-        return compiler.compile(IContains(self.lhs, self.rhs) if one_way else IRegex(self.lhs, pattern))
+        return compiler.compile(
+            IContains(self.lhs, self.rhs) if one_way else IRegex(self.lhs, pattern)
+        )
 
 
 class TrigramIndex(GinIndex):
     """On PostgreSQL, for searches within texts (the extension pg_trgm). SQLite has none, and gets none."""
 
-    def __init__(self, *, fields: Sequence[str], name: str, opclasses: Sequence[str] = ("gin_trgm_ops",)) -> None:
+    def __init__(
+        self, *, fields: Sequence[str], name: str, opclasses: Sequence[str] = ("gin_trgm_ops",)
+    ) -> None:
         super().__init__(fields=fields, name=name, opclasses=opclasses)
 
-    def create_sql(self, model: Any, schema_editor: Any, using: str = "", **kwargs: Any) -> Statement:
+    def create_sql(
+        self, model: Any, schema_editor: Any, using: str = "", **kwargs: Any
+    ) -> Statement:
         if schema_editor.connection.vendor != "postgresql":
             return Statement("SELECT 1")  # an index has to be some statement
         return super().create_sql(model, schema_editor, using, **kwargs)
@@ -58,7 +64,9 @@ def _spellings() -> tuple[dict[str, str], dict[str, str]]:
     """Traditional characters to the Simplified one, and this one to all of them, itself included."""
     characters = [chr(code) for code in range(0x3400, 0xA000)]
     simplified = converted("\n".join(characters), "t2s").split("\n")
-    folded = {char: plain for char, plain in zip(characters, simplified, strict=True) if char != plain}
+    folded = {
+        char: plain for char, plain in zip(characters, simplified, strict=True) if char != plain
+    }
     spellings: dict[str, str] = {}
     for char, plain in folded.items():
         spellings[plain] = spellings.get(plain, plain) + char

@@ -30,7 +30,9 @@ def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
     return _scope_of(collections_find(user=user, names=names), user=user)
 
 
-def scope_of_earlier(*, user: User, names: Sequence[str], ids: Sequence[str], asked_at: datetime) -> SearchScope:
+def scope_of_earlier(
+    *, user: User, names: Sequence[str], ids: Sequence[str], asked_at: datetime
+) -> SearchScope:
     """The scope of an earlier question, of which `names` and, where they were kept, `ids` are stored.
 
     A collection that was made since never takes another's place; what is visible is decided anew. Raises
@@ -59,7 +61,9 @@ def scope_attached(*, user: User, conversation_id: uuid.UUID) -> SearchScope:
 def _scope_of(collections: Mapping[str, Collection | None], *, user: User = None) -> SearchScope:
     if missing := sorted(name for name, collection in collections.items() if collection is None):
         raise CollectionNotFoundError(fields={"collections": missing})
-    named = {collection.pk: collection for collection in collections.values() if collection is not None}
+    named = {
+        collection.pk: collection for collection in collections.values() if collection is not None
+    }
     return _scope(named.values(), user=user)
 
 
@@ -101,7 +105,9 @@ def _scope(collections: Iterable[Collection], *, user: User = None) -> SearchSco
     unread = dict(documents.filter(status__in=Document.BEING_READ).annotate(count=Count("*")))
     return SearchScope(
         tuple(
-            collection_ref(one, documents=ready.get(one.pk, 0), being_read=unread.get(one.pk, 0), user=user)
+            collection_ref(
+                one, documents=ready.get(one.pk, 0), being_read=unread.get(one.pk, 0), user=user
+            )
             for one in found
         )
     )

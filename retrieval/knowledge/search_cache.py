@@ -24,7 +24,11 @@ class SharedSearchCache:
         except AWAY as error:
             logger.warning("The cache of searches could not be read: %s", error)
             return None
-        except (PickleError, AttributeError, ImportError):  # an older release kept it in another form
+        except (
+            PickleError,
+            AttributeError,
+            ImportError,
+        ):  # an older release kept it in another form
             return None
         return kept
 

@@ -25,7 +25,14 @@ from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.messages import worded
 from retrieval.engine.errors import CollectionNotFoundError
 from retrieval.knowledge.collection_addresses import read_address
-from retrieval.models import Chunk, Collection, CollectionPerson, Document, SamplePreference, ShareReply
+from retrieval.models import (
+    Chunk,
+    Collection,
+    CollectionPerson,
+    Document,
+    SamplePreference,
+    ShareReply,
+)
 
 User = Account | AnonymousUser | None
 CHOICES = 500  # collections that a field of a page offers
@@ -112,7 +119,9 @@ def sample_documents(user: Account) -> int:
 
 def sample_document_ids(user: Account) -> list[str]:
     """Of the samples that the user sees, for a badge on what cites them; at most MOST_SAMPLES."""
-    samples = Document.objects.filter(collection__in=visible_collections(user).filter(is_sample=True).values("pk"))
+    samples = Document.objects.filter(
+        collection__in=visible_collections(user).filter(is_sample=True).values("pk")
+    )
     return [str(pk) for pk in samples.order_by("pk").values_list("pk", flat=True)[:MOST_SAMPLES]]
 
 
@@ -120,7 +129,9 @@ def sample_choice(user: Account) -> dict[str, Any]:
     """there: samples that the user sees; left_out: of questions that name no collection; chosen: by the user."""
     samples = visible_collections(user).filter(is_sample=True, documents__isnull=False)
     chosen = SamplePreference.objects.filter(user=user).exists()
-    left_out = Collection.objects.filter(_samples_are_left_out(user), pk__in=samples.values("pk")).exists()
+    left_out = Collection.objects.filter(
+        _samples_are_left_out(user), pk__in=samples.values("pk")
+    ).exists()
     return {
         "there": samples.exists(),
         "left_out": left_out,
@@ -132,8 +143,17 @@ def sample_choice(user: Account) -> dict[str, Any]:
 def shares_unanswered(user: Account) -> QuerySet[Collection]:
     """What others share with the user, who has neither accepted nor refused it."""
     answered = ShareReply.objects.filter(user=user).values("collection")
-    shared = visible_collections(user).filter(visibility=Collection.Visibility.SHARED).exclude(owner=user)
-    return shared.exclude(owner=None).exclude(pk__in=answered).select_related("owner").order_by("-updated_at", "pk")
+    shared = (
+        visible_collections(user)
+        .filter(visibility=Collection.Visibility.SHARED)
+        .exclude(owner=user)
+    )
+    return (
+        shared.exclude(owner=None)
+        .exclude(pk__in=answered)
+        .select_related("owner")
+        .order_by("-updated_at", "pk")
+    )
 
 
 def owned_collections(user: User) -> QuerySet[Collection]:
@@ -151,10 +171,14 @@ def writable_collections(user: User) -> QuerySet[Collection]:
     they are an editor."""
     if user is None or not user.is_authenticated:
         return Collection.objects.none()
-    people = CollectionPerson.objects.filter(user=user, role=CollectionPerson.Role.EDITOR).values("collection")
+    people = CollectionPerson.objects.filter(user=user, role=CollectionPerson.Role.EDITOR).values(
+        "collection"
+    )
     edited = Collection.objects.filter(editor_groups__user=user).values("pk")
     shared = Q(visibility=Collection.Visibility.SHARED) & (Q(pk__in=edited) | Q(pk__in=people))
-    own = Q(pk__in=owned_collections(user).values("pk")) | Q(pk__in=attached_collections(user).values("pk"))
+    own = Q(pk__in=owned_collections(user).values("pk")) | Q(
+        pk__in=attached_collections(user).values("pk")
+    )
     return Collection.objects.filter(own | shared, _bound(user))
 
 
@@ -171,12 +195,18 @@ def collection_list(*, user: User) -> QuerySet[Collection]:
 def with_document_count(collections: QuerySet[Collection]) -> QuerySet[Collection]:
     """Each with `document_count`; counted of those rows alone that are read, not of all before they are sorted."""
     held = Document.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
-    return collections.annotate(document_count=Coalesce(Subquery(held.annotate(count=Count("*")).values("count")), 0))
+    return collections.annotate(
+        document_count=Coalesce(Subquery(held.annotate(count=Count("*")).values("count")), 0)
+    )
 
 
 def collections_offered(*, user: User) -> QuerySet[Collection]:
     """The first CHOICES of the visible collections by name, as choices of a field."""
-    return visible_collections(user).select_related("owner").order_by("name", "created_at", "pk")[:CHOICES]
+    return (
+        visible_collections(user)
+        .select_related("owner")
+        .order_by("name", "created_at", "pk")[:CHOICES]
+    )
 
 
 def collection_get(*, user: User, name: str) -> Collection:
@@ -215,7 +245,9 @@ def collection_named(name: str, *, among: QuerySet[Collection] | None = None) ->
     Raises CollectionNotFoundError, InvalidInputError where a name is ambiguous.
     """
     address = read_address(name)
-    ordinary = (Collection.objects.all() if among is None else among).filter(address.rows(), conversation_id=None)
+    ordinary = (Collection.objects.all() if among is None else among).filter(
+        address.rows(), conversation_id=None
+    )
     named = list(ordinary.select_related("owner").order_by("created_at", "pk"))
     named = [collection for collection in named if collection.owner_id is None] or named
     if not named:
@@ -225,7 +257,11 @@ def collection_named(name: str, *, among: QuerySet[Collection] | None = None) ->
     if len(named) > 1:
         choices = ", ".join(collection.address for collection in named[:MAX_CHOICES])
         raise InvalidInputError(
-            worded("Several collections are called {name}. Choose one of {choices}.", name=name[:100], choices=choices)
+            worded(
+                "Several collections are called {name}. Choose one of {choices}.",
+                name=name[:100],
+                choices=choices,
+            )
         )
     return named[0]
 
@@ -258,8 +294,13 @@ def default_documents(user: User) -> QuerySet[Document]:
 
 def passages_changed(earlier: Document, document: Document) -> dict[str, int]:
     """How many passages of a document are changed, new and gone against its earlier version."""
-    texts = (Chunk.objects.filter(document=one).values_list("text", flat=True) for one in (earlier, document))
-    before, after = (Counter(map(hash, rows.iterator(chunk_size=2000))) for rows in texts)  # not 100 MB of texts
+    texts = (
+        Chunk.objects.filter(document=one).values_list("text", flat=True)
+        for one in (earlier, document)
+    )
+    before, after = (
+        Counter(map(hash, rows.iterator(chunk_size=2000))) for rows in texts
+    )  # not 100 MB of texts
     gone = (before - after).total()
     new = (after - before).total()
     changed = min(gone, new)
@@ -289,7 +330,9 @@ def document_list(
     if status:
         documents = documents.filter(status=status)
     if search:
-        documents = documents.filter(Q(title__icontains_han=search) | Q(file_name__icontains_han=search))
+        documents = documents.filter(
+            Q(title__icontains_han=search) | Q(file_name__icontains_han=search)
+        )
     if versions:
         documents = documents.filter(superseded_at__isnull=versions == "current")
     return documents.order_by(*SORTS[sort or "-created_at"], "pk")
@@ -298,7 +341,9 @@ def document_list(
 def attached_documents(*, user: User, conversation_id: uuid.UUID) -> QuerySet[Document]:
     """The files of one of the user's conversations, in the order in which they came."""
     attached = attached_collections(user).filter(conversation_id=conversation_id)
-    documents = Document.objects.filter(collection__in=attached.values("pk")).select_related("collection")
+    documents = Document.objects.filter(collection__in=attached.values("pk")).select_related(
+        "collection"
+    )
     return documents.order_by("created_at", "pk")
 
 
@@ -314,7 +359,10 @@ def documents_named(*, user: User, ids: Sequence[str]) -> list[Document]:
     """In the order of the ids. Raises NotFoundError where one of them is none that the user may see."""
     found = {str(document.pk): document for document in visible_documents(user).filter(pk__in=ids)}
     if missing := [key for key in ids if key not in found]:
-        raise NotFoundError(worded("There is no such document, or you may not see it."), fields={"documents": missing})
+        raise NotFoundError(
+            worded("There is no such document, or you may not see it."),
+            fields={"documents": missing},
+        )
     return [found[key] for key in ids]
 
 

@@ -39,14 +39,21 @@ def rows_expected(space: EmbeddingSpace) -> int:
     collections = Collection.objects.filter(embedding_model=space.model, embedding_dim=space.dim)
     documents = Document.objects.filter(superseded_at=None, collection__in=collections.values("pk"))
     ready = documents.filter(status=Document.Status.READY)
-    chunks = ready.aggregate(chunks=Sum("chunk_count"))["chunks"] or 0  # a million rows are not to be counted
+    chunks = (
+        ready.aggregate(chunks=Sum("chunk_count"))["chunks"] or 0
+    )  # a million rows are not to be counted
     unready = documents.exclude(status=Document.Status.READY)
     begun = Chunk.objects.filter(indexed=True, document__in=unready.values("pk"))
     return chunks + begun.count() + ready.exclude(summary="").count()
 
 
 def search(
-    texts: Sequence[str], *, collection_ids: Sequence[str], filters: SearchFilters, limit: int, level: Level
+    texts: Sequence[str],
+    *,
+    collection_ids: Sequence[str],
+    filters: SearchFilters,
+    limit: int,
+    level: Level,
 ) -> list[list[LegHit]]:
     """One list per text, best first. texts: terms separated by spaces, each as often as it weighs.
 
@@ -96,7 +103,10 @@ def _ranked(rows: QuerySet[Chunk], weights: Counter[str], limit: int) -> list[Le
         term: weights[term] * math.log(1 + (found["chunks"] - count + 0.5) / (count + 0.5))
         for term, count in frequencies.items()
     }
-    hits = [LegHit(str(pk), str(document), _score(text, inverse, found["length"])) for pk, document, text in read]
+    hits = [
+        LegHit(str(pk), str(document), _score(text, inverse, found["length"]))
+        for pk, document, text in read
+    ]
     return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
 
 
@@ -130,7 +140,13 @@ class DatabaseTermStore:
         return await database_call(lambda: rows_expected(space))
 
     async def search_terms(
-        self, texts: Sequence[str], *, collection_ids: Sequence[str], filters: SearchFilters, limit: int, level: Level
+        self,
+        texts: Sequence[str],
+        *,
+        collection_ids: Sequence[str],
+        filters: SearchFilters,
+        limit: int,
+        level: Level,
     ) -> list[list[LegHit]]:
         where: dict[str, Any] = {"collection_ids": collection_ids, "filters": filters}
         return await database_call(lambda: search(texts, limit=limit, level=level, **where))

@@ -65,7 +65,11 @@ def documents_page(request: HttpRequest) -> HttpResponse:
             "files": settings.RAG.ingest.max_files_per_upload,
         },
     }
-    context = {"boot": boot, "section": "documents", "shares": shares_unanswered(asking_user(request))}
+    context = {
+        "boot": boot,
+        "section": "documents",
+        "shares": shares_unanswered(asking_user(request)),
+    }
     return render(request, "documents/documents.html", context)
 
 
@@ -75,10 +79,14 @@ def share_reply(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
     """Whether the user's questions search what somebody shares with them."""
     accepted = request.POST.get("accepted") == "1"
     try:
-        collection = share_answer(user=asking_user(request), collection_id=collection_id, accepted=accepted)
+        collection = share_answer(
+            user=asking_user(request), collection_id=collection_id, accepted=accepted
+        )
     except NotFoundError as error:
         raise Http404 from error
-    return redirect(f"{reverse('documents')}?{urlencode({'collection': collection.address}) if accepted else ''}")
+    return redirect(
+        f"{reverse('documents')}?{urlencode({'collection': collection.address}) if accepted else ''}"
+    )
 
 
 @require_safe
@@ -93,7 +101,11 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
     boot = {"id": str(document.pk), "collection": document.collection.address}
     is_owned = owned_collections(request.user).filter(pk=document.collection_id).exists()
     earlier = visible_documents(request.user).filter(newer_versions=document).first()
-    changes = passages_changed(earlier, document) if earlier and document.status == Document.Status.READY else None
+    changes = (
+        passages_changed(earlier, document)
+        if earlier and document.status == Document.Status.READY
+        else None
+    )
     context = {
         "document": document,
         "earlier": earlier,
@@ -124,7 +136,9 @@ def sharing_page(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse
                 case "remove":
                     sharing.collection_share(collection=collection, by=user, name=name)
                 case "publish" | "withdraw" as action:
-                    sharing.collection_publish(collection=collection, by=user, public=action == "publish")
+                    sharing.collection_publish(
+                        collection=collection, by=user, public=action == "publish"
+                    )
             return redirect("sharing", collection_id)
         except AppError as error:
             problem = " ".join(_sentences(error))
@@ -167,7 +181,9 @@ def document_sharing(request: HttpRequest, document_id: uuid.UUID) -> HttpRespon
 @login_required
 def names_offered(request: HttpRequest) -> HttpResponse:
     """Choices for the field of a name, for those who may look people up."""
-    names = sharing.names_offered(user=asking_user(request), begun=request.GET.get("begun", "").strip())
+    names = sharing.names_offered(
+        user=asking_user(request), begun=request.GET.get("begun", "").strip()
+    )
     return HttpResponse(format_html_join("", '<option value="{}">', ((name,) for name in names)))
 
 
@@ -178,7 +194,12 @@ def search_page(request: HttpRequest) -> HttpResponse:
     """A search by itself, with the scores of every leg."""
     limits = settings.RAG
     collections = collections_offered(user=request.user)
-    context = {"section": "documents", "limits": limits.limits, "search": limits.search, "collections": collections}
+    context = {
+        "section": "documents",
+        "limits": limits.limits,
+        "search": limits.search,
+        "collections": collections,
+    }
     return render(request, "documents/search.html", context)
 
 
@@ -201,13 +222,17 @@ def memory_page(request: HttpRequest) -> HttpResponse:
         "section": "memory",
         "enabled": memory_enabled(user_id=user.pk),
         "search": search,
-        "page": Paginator(memory_list(user=user, search=search), MEMORIES_A_PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(memory_list(user=user, search=search), MEMORIES_A_PAGE).get_page(
+            request.GET.get("page")
+        ),
         "most": services.MAX_PER_USER,
     }
     return render(request, "memory/memory.html", context)
 
 
-NEW_SOURCE = dict.fromkeys(("kind", "name", "collection", "address", "username", "branch", "region"), "") | {
+NEW_SOURCE = dict.fromkeys(
+    ("kind", "name", "collection", "address", "username", "branch", "region"), ""
+) | {
     "every_hours": "24",
     "depth": "1",
     "most_pages": "200",
@@ -222,7 +247,9 @@ def sources_page(request: HttpRequest) -> HttpResponse:
     problems = []
     if request.method == "POST":
         fields = SyncSourceInputSerializer().fields
-        sent: dict[str, Any] = {name: value for name, value in request.POST.items() if name in fields}
+        sent: dict[str, Any] = {
+            name: value for name, value in request.POST.items() if name in fields
+        }
         try:
             row = sync_source_create(owner=user, **{"kind": "", "collection": "", **sent})
             sync_source_start(row=row)
@@ -232,7 +259,9 @@ def sources_page(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "documents",
         "rows": [SyncSourceSerializer(row).data for row in sync_source_list(user=user)],
-        "kinds": [choice for choice in SyncSource.Kind.choices if choice[0] != "folder" or user.is_staff],
+        "kinds": [
+            choice for choice in SyncSource.Kind.choices if choice[0] != "folder" or user.is_staff
+        ],
         "folders": settings.SITE.source_folders if user.is_staff else None,
         "given": NEW_SOURCE | request.POST.dict(),
         "problems": problems,
@@ -259,9 +288,14 @@ def source_act(request: HttpRequest, source_id: uuid.UUID) -> HttpResponse:
             sync_source_start(row=row, dry_run=action == "dry_run")
             messages.success(request, _("It starts in a moment."))
         case _:
-            names = ["every_hours", *(("username", "password") if request.POST.get("password") else ())]
+            names = [
+                "every_hours",
+                *(("username", "password") if request.POST.get("password") else ()),
+            ]
             try:
-                sync_source_update(row=row, changes={name: request.POST.get(name, "") for name in names})
+                sync_source_update(
+                    row=row, changes={name: request.POST.get(name, "") for name in names}
+                )
                 messages.success(request, _("Saved."))
             except AppError as error:
                 messages.error(request, " ".join(_sentences(error)))

@@ -37,7 +37,9 @@ class EngineCommand(BaseCommand):
         try:
             with ExitStack() as stack:
                 if not settings.RAG.milvus.uri:
-                    lite = milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port)
+                    lite = milvus_lite.ensure_server(
+                        settings.DATA_DIR, port=settings.RAG.milvus.lite_port
+                    )
                     stack.enter_context(lite)
                 live_settings.refresh(at_once=True)
                 return asyncio.run(main())

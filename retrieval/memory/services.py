@@ -38,7 +38,9 @@ def memory_remember(
     try:
         with transaction.atomic():
             own = Memory.objects.filter(user=user_id).order_by("-updated_at").defer("vector")
-            known = next((memory for memory in own if _folded(memory.question) == _folded(question)), None)
+            known = next(
+                (memory for memory in own if _folded(memory.question) == _folded(question)), None
+            )
             memory = known or Memory(user_id=user_id)
             memory.question = question
             memory.text = text
@@ -79,7 +81,9 @@ def conversation_memories_forget(*, conversation_id: uuid.UUID) -> int:
 def answer_memories_forget(*, answer_id: uuid.UUID) -> int:
     """An answer was found bad: the facts that it gave their words go, in others it is no longer an origin. How many
     went."""
-    latest = MemoryOrigin.objects.filter(memory=OuterRef("pk")).order_by("-pk").values("answer_id")[:1]
+    latest = (
+        MemoryOrigin.objects.filter(memory=OuterRef("pk")).order_by("-pk").values("answer_id")[:1]
+    )
     of_this = Memory.objects.filter(origins__answer_id=answer_id).alias(latest=Subquery(latest))
     worded_by_it = list(of_this.filter(latest=answer_id).values_list("pk", flat=True))
     Memory.objects.filter(pk__in=worded_by_it).delete()

@@ -44,28 +44,42 @@ class DatabaseMemoryStore:
             if not enabled or not rows:
                 return Recall(enabled=enabled)
             words = asyncio.to_thread(_by_words, query, rows)
-            by_words, (by_meaning, degraded) = await asyncio.gather(words, self._by_meaning(query, rows))
+            by_words, (by_meaning, degraded) = await asyncio.gather(
+                words, self._by_meaning(query, rows)
+            )
             scores = rrf_scores([by_meaning, by_words])
             best = sorted(scores, key=lambda fact_id: -scores[fact_id])[:limit]
             if best:
                 await database_call(memories_used, user_id=owner, memory_ids=best)
         except DatabaseError as error:
-            raise UnavailableError(worded("The memory can't be read; try again shortly.")) from error
+            raise UnavailableError(
+                worded("The memory can't be read; try again shortly.")
+            ) from error
         known = {str(row.pk): row for row in rows}
         facts = tuple(
-            RememberedFact(id=key, question=known[key].question, text=known[key].text, score=scores[key])
+            RememberedFact(
+                id=key, question=known[key].question, text=known[key].text, score=scores[key]
+            )
             for key in best
         )
         return Recall(facts=facts, degraded=degraded)
 
-    async def remember(self, user_id: str, exchange: Exchange) -> Literal["added", "updated", "off"]:
+    async def remember(
+        self, user_id: str, exchange: Exchange
+    ) -> Literal["added", "updated", "off"]:
         model, vector = await self._embedded(f"{exchange.question}\n{exchange.fact}")
         try:
             return await database_call(
-                memory_remember, user_id=int(user_id), exchange=exchange, embedding_model=model, vector=vector
+                memory_remember,
+                user_id=int(user_id),
+                exchange=exchange,
+                embedding_model=model,
+                vector=vector,
             )
         except DatabaseError as error:
-            raise UnavailableError(worded("The memory can't be written; try again shortly.")) from error
+            raise UnavailableError(
+                worded("The memory can't be written; try again shortly.")
+            ) from error
 
     async def _embedded(self, text: str) -> tuple[str, bytes]:
         """By which model, and its vector; both empty where none can be had in time."""
@@ -87,11 +101,16 @@ class DatabaseMemoryStore:
                     vectors = np.array([np.frombuffer(row.vector, np.float32) for row in own])
                     embedder = await self._models.embedder(EmbeddingSpace(model, vectors.shape[1]))
                     cosines = vectors @ (await embedder.embed_queries([query]))[0]
-                    scores |= {str(row.pk): float(cosine) for row, cosine in zip(own, cosines, strict=True)}
+                    scores |= {
+                        str(row.pk): float(cosine) for row, cosine in zip(own, cosines, strict=True)
+                    }
         except EmbeddingUnavailableError as error:
             return [], worded("searched by words alone: {reason}", reason=error.message)
         except TimeoutError:
-            return [], worded("searched by words alone: no vectors within {limit_s:g} s", limit_s=memory_step.TIMEOUT_S)
+            return [], worded(
+                "searched by words alone: no vectors within {limit_s:g} s",
+                limit_s=memory_step.TIMEOUT_S,
+            )
         near = (fact_id for fact_id in scores if scores[fact_id] >= MIN_SIMILARITY)
         return sorted(near, key=lambda fact_id: -scores[fact_id]), ""
 

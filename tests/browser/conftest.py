@@ -20,7 +20,12 @@ from tests.running_site import PASSWORD, running_site
 
 PATIENCE_MS = 20_000
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "has_touch": True,
+    "is_mobile": True,
+    "device_scale_factor": 2,
+}
 
 
 @dataclass(frozen=True)
@@ -47,16 +52,22 @@ def site(tmp_path_factory: pytest.TempPathFactory, milvus_uri: str) -> Iterator[
 def admin_api(site: Site) -> Iterator[httpx.Client]:
     """The administrator's calls."""
     with httpx.Client(base_url=site.url, timeout=120) as api:
-        token = api.post("/api/auth/token", json={"username": "admin", "password": PASSWORD}).json()["token"]
+        token = api.post(
+            "/api/auth/token", json={"username": "admin", "password": PASSWORD}
+        ).json()["token"]
         api.headers["Authorization"] = f"Token {token}"
         yield api
 
 
 def add_document(api: httpx.Client, collection: str, name: str, text: str) -> str:
     """Its id, once it is read."""
-    sent = api.post("/api/documents", files={"file": (name, text.encode())}, data={"collection": collection})
+    sent = api.post(
+        "/api/documents", files={"file": (name, text.encode())}, data={"collection": collection}
+    )
     document: str = sent.json()["documents"][0]["id"]
-    assert wait_until(lambda: api.get(f"/api/documents/{document}").json()["status"] == "ready", within_s=60)
+    assert wait_until(
+        lambda: api.get(f"/api/documents/{document}").json()["status"] == "ready", within_s=60
+    )
     return document
 
 
@@ -65,12 +76,18 @@ def sign_in(page: Page, name: str = "admin", *, to: str = "/") -> None:
     page.get_by_label("Username", exact=True).fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url(lambda url: "/accounts/login" not in url)  # and for its scripts: keys that come before are lost
+    page.wait_for_url(
+        lambda url: "/accounts/login" not in url
+    )  # and for its scripts: keys that come before are lost
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    executable = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if executable is None:
         reason = "No Chromium is installed."
         if os.environ.get("CI") == "true":
@@ -94,13 +111,19 @@ class Watched:
 
 def _watch(page: Page, site: Site) -> list[str]:
     complaints: list[str] = []
-    page.on("console", lambda entry: complaints.append(entry.text) if entry.type in ("error", "warning") else None)
+    page.on(
+        "console",
+        lambda entry: complaints.append(entry.text) if entry.type in ("error", "warning") else None,
+    )
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
 
     def own_host(request: Any) -> None:
         address = urlsplit(request.url)
-        if address.scheme in ("http", "https", "ws") and address.netloc != urlsplit(site.url).netloc:
+        if (
+            address.scheme in ("http", "https", "ws")
+            and address.netloc != urlsplit(site.url).netloc
+        ):
             complaints.append(f"request to {request.url}")
 
     page.on("request", own_host)

@@ -67,7 +67,9 @@ STILL = """async () => {
 WIDE, NARROW = {"width": 1280, "height": 860}, {"width": 360, "height": 740}
 CONTRAST = {"runOnly": ["color-contrast"]}
 ALL = {"rules": {"target-size": {"enabled": True}}}
-ALL_BUT_CONTRAST = {"rules": {"target-size": {"enabled": True}, "color-contrast": {"enabled": False}}}
+ALL_BUT_CONTRAST = {
+    "rules": {"target-size": {"enabled": True}, "color-contrast": {"enabled": False}}
+}
 
 
 def findings(page: Page, options: dict[str, Any]) -> list[str]:
@@ -118,15 +120,28 @@ def pages(site: Site, admin_api: httpx.Client) -> Addresses:
     site.ollama.reset()
     site.ollama.reply(structured=False, text=ANSWER)
     document = add_document(admin_api, "loans", "loans.md", HANDBOOK)
-    answer = admin_api.post("/api/chat", json={"message": QUESTION, "collections": ["loans"]}).json()
+    answer = admin_api.post(
+        "/api/chat", json={"message": QUESTION, "collections": ["loans"]}
+    ).json()
     message, session = answer["message_id"], answer["session_id"]
-    admin_api.put(f"/api/messages/{message}/rating", json={"score": 2, "comment": "Short."}).raise_for_status()
-    shared = admin_api.post(f"/api/sessions/{session}/share", json={"scope": "site"}).raise_for_status().json()
+    admin_api.put(
+        f"/api/messages/{message}/rating", json={"score": 2, "comment": "Short."}
+    ).raise_for_status()
+    shared = (
+        admin_api.post(f"/api/sessions/{session}/share", json={"scope": "site"})
+        .raise_for_status()
+        .json()
+    )
     replay = (
-        admin_api.post(f"/api/review/answers/{message}/replay", json={"workflow": "react"}).raise_for_status().json()
+        admin_api.post(f"/api/review/answers/{message}/replay", json={"workflow": "react"})
+        .raise_for_status()
+        .json()
     )
     assert wait_until(
-        lambda: admin_api.get(f"/api/review/replays/{replay['id']}").json()["status"] not in ("queued", "running"),
+        lambda: (
+            admin_api.get(f"/api/review/replays/{replay['id']}").json()["status"]
+            not in ("queued", "running")
+        ),
         within_s=60,
     )
     return Addresses(
@@ -153,7 +168,9 @@ def page(context: BrowserContext) -> Page:
     return page
 
 
-def test_an_answer_with_its_source_in_all_languages_and_widths(page: Page, site: Site, pages: Addresses) -> None:
+def test_an_answer_with_its_source_in_all_languages_and_widths(
+    page: Page, site: Site, pages: Addresses
+) -> None:
     answer = page.locator(".answer").last
     found: list[str] = []
     for language, width in zip(LANGUAGES, (1920, 768, 1280), strict=True):

@@ -57,4 +57,6 @@ def test_the_form_of_a_source_shows_the_fields_of_its_kind(open_page: Callable[.
     for kind, fields in shown.items():
         page.get_by_label("Kind").select_option(kind)
         for name in every:
-            expect(page.locator(".source-form").get_by_text(name, exact=True)).to_be_visible(visible=name in fields)
+            expect(page.locator(".source-form").get_by_text(name, exact=True)).to_be_visible(
+                visible=name in fields
+            )

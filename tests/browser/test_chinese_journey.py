@@ -25,7 +25,9 @@ LOANS, FINES = "大學部學生最多可借閱十冊圖書，借期四週 [1]。
 QUESTION, EDITED = "大學部學生最多可借閱幾冊圖書？", "逾期歸還要繳納多少錢？"
 LONG = "大學部學生借閱圖書的冊數、借期和逾期罰款是多少？"
 CUT_AT = "大學部學生最多可借閱十冊圖書，借期四週。逾期歸還者每冊"
-ENGLISH = re.compile(r"[A-Za-z]{3,}(?: [A-Za-z]{2,}){2,}")  # three words in a row: a sentence of ours, forgotten
+ENGLISH = re.compile(
+    r"[A-Za-z]{3,}(?: [A-Za-z]{2,}){2,}"
+)  # three words in a row: a sentence of ours, forgotten
 
 OpenPage = Callable[..., Page]
 
@@ -63,7 +65,9 @@ def attach_rules(page: Page, tmp_path: Path) -> None:
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="附加檔案").click()
     chooser.value.set_files(file)
-    expect(page.get_by_role("button", name="圖書館借閱規則.pdf 的選項")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("button", name="圖書館借閱規則.pdf 的選項")).to_be_visible(
+        timeout=60_000
+    )
 
 
 def answered(page: Page, text: str) -> Locator:
@@ -96,7 +100,9 @@ def test_a_whole_visit_in_chinese(open_page: OpenPage, site: Site, tmp_path: Pat
     panel = page.get_by_role("complementary", name="圖書館借閱規則")
     expect(panel.get_by_role("img", name="《圖書館借閱規則》第 2 頁")).to_be_visible()
     expect(panel).to_contain_text("第 2 頁")
-    expect(panel.locator(".is-drawn .page-mark").first).to_be_visible()  # a mark on a picture has no role
+    expect(
+        panel.locator(".is-drawn .page-mark").first
+    ).to_be_visible()  # a mark on a picture has no role
     no_english(page)
     panel.get_by_role("button", name="段落").click()
     expect(panel.get_by_role("mark")).to_contain_text("大學部學生最多可借閱十冊圖書")

@@ -14,7 +14,9 @@ from tests.browser.test_journey import ANSWER, HANDBOOK, QUESTION, OpenPage, ask
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 
-def test_a_file_is_attached_asked_about_and_kept(open_page: OpenPage, site: Site, tmp_path: Path) -> None:
+def test_a_file_is_attached_asked_about_and_kept(
+    open_page: OpenPage, site: Site, tmp_path: Path
+) -> None:
     site.ollama.reset()
     site.ollama.reply(structured=False, text=ANSWER)
     file, picture = tmp_path / "library-loans.md", tmp_path / "sound.mp3"

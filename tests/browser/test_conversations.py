@@ -19,7 +19,9 @@ WHOLE = "Undergraduates may borrow ten books for four weeks."
 
 def answered(page: Page) -> None:
     expect(page.locator(".answer.is-live")).to_have_count(0)
-    expect(page.locator(".answer").last.get_by_role("button", name="Copy the answer")).to_be_visible()
+    expect(
+        page.locator(".answer").last.get_by_role("button", name="Copy the answer")
+    ).to_be_visible()
 
 
 def test_a_conversation_is_pinned_filed_and_shared_until_that_is_revoked(
@@ -48,7 +50,9 @@ def test_a_conversation_is_pinned_filed_and_shared_until_that_is_revoked(
     people = page.get_by_role("region", name="People on this site")
     people.get_by_role("button", name="Create a link").tap()
     address = people.get_by_label("Address").input_value()
-    expect(page.get_by_role("region", name="Anybody with a secret link")).to_contain_text("Switched off on this site")
+    expect(page.get_by_role("region", name="Anybody with a secret link")).to_contain_text(
+        "Switched off on this site"
+    )
 
     assert page.request.get(address).status == 200
     people.get_by_role("button", name="Revoke").tap()

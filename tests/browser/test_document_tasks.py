@@ -14,7 +14,9 @@ from tests.browser.test_journey import HANDBOOK, sign_up, upload
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 
-def test_a_document_is_summarised_and_compared(open_page: Callable[..., Page], tmp_path: Path, site: Site) -> None:
+def test_a_document_is_summarised_and_compared(
+    open_page: Callable[..., Page], tmp_path: Path, site: Site
+) -> None:
     text = "Undergraduates may borrow up to ten books for four weeks."
     site.ollama.reset()
     site.ollama.reply(match="You summarise one document", text=text)
@@ -29,7 +31,9 @@ def test_a_document_is_summarised_and_compared(open_page: Callable[..., Page], t
     page.locator(".doc-title").first.click()
     page.get_by_role("link", name="Summarise").click()
     chips = page.get_by_label("Only these documents").get_by_role("listitem")
-    expect(page.get_by_role("article", name="Question")).to_contain_text("Summarise “Library loan regulations”.")
+    expect(page.get_by_role("article", name="Question")).to_contain_text(
+        "Summarise “Library loan regulations”."
+    )
     expect(page.locator(".answer .source-card").first).to_be_visible()
     expect(chips).to_have_count(1)
 
@@ -53,7 +57,9 @@ def test_a_link_from_elsewhere_waits_for_the_readers_enter(
     document = page.locator(".doc-title").first.get_attribute("href")
     assert document
     page.goto(f"/?documents={document.strip('/').split('/')[-1]}&task=summarise")
-    expect(page.get_by_label("Your question")).to_have_value("Summarise “Library loan regulations”.")
+    expect(page.get_by_label("Your question")).to_have_value(
+        "Summarise “Library loan regulations”."
+    )
     expect(page.get_by_role("article", name="Question")).to_have_count(0)
 
 
@@ -61,7 +67,9 @@ def test_the_question_stays_in_view_while_a_long_answer_is_written(
     open_page: Callable[..., Page], tmp_path: Path, site: Site
 ) -> None:
     site.ollama.reset()
-    site.ollama.reply(match="You summarise one document", text="\n\n".join(["A paragraph of the summary."] * 60))
+    site.ollama.reply(
+        match="You summarise one document", text="\n\n".join(["A paragraph of the summary."] * 60)
+    )
     page = open_page(PHONE)
     sign_up(page)
     upload(page, tmp_path)

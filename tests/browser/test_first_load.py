@@ -34,7 +34,9 @@ def test_the_first_load_is_light_and_the_second_one_fetches_no_file(open_page: O
     session.send("Network.enable")
     session.send("Network.clearBrowserCache")
     sizes: list[float] = []
-    session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))  # headers, too
+    session.on(
+        "Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"])
+    )  # headers, too
     page.goto("about:blank")  # what the page before is still waiting for ends here
     sizes.clear()
     open_chat(page)

@@ -25,7 +25,10 @@ Undergraduates may borrow up to ten books for four weeks.
 
 A reader who returns a book late pays 0.50 per day.
 """
-ANSWER = "Undergraduates may borrow **ten** books for four weeks [1]. <img src=x onerror=alert(1)> " + "So it is. " * 12
+ANSWER = (
+    "Undergraduates may borrow **ten** books for four weeks [1]. <img src=x onerror=alert(1)> "
+    + "So it is. " * 12
+)
 QUESTION = "How many books may undergraduates borrow?"
 WELCOME = "What would you like to know?"
 
@@ -67,8 +70,12 @@ def test_sign_up_upload_ask_cite_and_rate(open_page: OpenPage, site: Site, tmp_p
 
     answer = ask(page, QUESTION)
     expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()
-    expect(page.locator(".visually-hidden[aria-live] p").last).to_have_text("Answer ready, 1 source")
-    expect(answer.locator(".found")).to_have_text(re.compile("^Searched 1 document · .* answered from 1$"))
+    expect(page.locator(".visually-hidden[aria-live] p").last).to_have_text(
+        "Answer ready, 1 source"
+    )
+    expect(answer.locator(".found")).to_have_text(
+        re.compile("^Searched 1 document · .* answered from 1$")
+    )
     expect(answer.locator(".prose strong")).to_have_text("ten")
     expect(answer.locator(".prose img")).to_have_count(0)
 

@@ -27,20 +27,31 @@ def empty(site: Site, admin_api: httpx.Client) -> Iterator[Site]:
     listed = chat_models(admin_api)
     site.ollama.reset()
     site.ollama.models.clear()
-    assert wait_until(lambda: not admin_api.get("/api/status").json()["online"], within_s=BELIEVED_S)
+    assert wait_until(
+        lambda: not admin_api.get("/api/status").json()["online"], within_s=BELIEVED_S
+    )
     yield site
     site.ollama.models.clear()
     site.ollama.models.update(before)
-    chosen = admin_api.patch("/api/model-server", json={"chat_models": [], "fast_model": "", "embed_model": ""})
+    chosen = admin_api.patch(
+        "/api/model-server", json={"chat_models": [], "fast_model": "", "embed_model": ""}
+    )
     assert chosen.status_code == 200
-    assert wait_until(lambda: chat_models(admin_api) == listed, within_s=BELIEVED_S)  # not the one that was downloaded
+    assert wait_until(
+        lambda: chat_models(admin_api) == listed, within_s=BELIEVED_S
+    )  # not the one that was downloaded
 
 
 def test_an_administrator_gets_a_model_and_an_answer_in_four_presses(
     open_page: Callable[..., Page], empty: Site, admin_api: httpx.Client
 ) -> None:
     # In a collection of its own: one that was embedded by a model waits for that.
-    add_document(admin_api, "borrowing", "loans.md", "# Loans\n\nUndergraduates may borrow ten books for four weeks.")
+    add_document(
+        admin_api,
+        "borrowing",
+        "loans.md",
+        "# Loans\n\nUndergraduates may borrow ten books for four weeks.",
+    )
     page = open_page(DESKTOP)
     sign_in(page)
     page.get_by_role("link", name="Connect a model").click()

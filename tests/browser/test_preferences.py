@@ -14,10 +14,16 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 
 def add_fees(api: httpx.Client, year: int, fee: int) -> None:
-    files = {"file": (f"resits-{year}.txt", f"A resit of an examination costs {fee} euros.".encode())}
-    sent = api.post("/api/documents", files=files, data={"collection": "resits", "policy_year": str(year)})
+    files = {
+        "file": (f"resits-{year}.txt", f"A resit of an examination costs {fee} euros.".encode())
+    }
+    sent = api.post(
+        "/api/documents", files=files, data={"collection": "resits", "policy_year": str(year)}
+    )
     document = sent.json()["documents"][0]["id"]
-    assert wait_until(lambda: api.get(f"/api/documents/{document}").json()["status"] == "ready", within_s=60)
+    assert wait_until(
+        lambda: api.get(f"/api/documents/{document}").json()["status"] == "ready", within_s=60
+    )
 
 
 def test_a_preference_that_a_question_named_can_be_taken_off(

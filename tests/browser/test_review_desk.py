@@ -22,9 +22,13 @@ def api(site: Site, admin_api: httpx.Client) -> httpx.Client:
     """The administrator's, who has asked three questions and found the second answer bad."""
     site.ollama.reset()
     site.ollama.reply(structured=False, text="I cannot say.")
-    answers = [admin_api.post("/api/chat", json={"message": question}).json() for question in QUESTIONS]
+    answers = [
+        admin_api.post("/api/chat", json={"message": question}).json() for question in QUESTIONS
+    ]
     rating = {"score": 1, "comment": "Wrong."}
-    admin_api.put(f"/api/messages/{answers[1]['message_id']}/rating", json=rating).raise_for_status()
+    admin_api.put(
+        f"/api/messages/{answers[1]['message_id']}/rating", json=rating
+    ).raise_for_status()
     return admin_api
 
 
@@ -33,7 +37,9 @@ def found(api: httpx.Client, **query: Any) -> list[dict[str, Any]]:
     return results
 
 
-def test_the_worst_answer_is_found_read_and_marked_by_keyboard(api: httpx.Client, open_page: OpenPage) -> None:
+def test_the_worst_answer_is_found_read_and_marked_by_keyboard(
+    api: httpx.Client, open_page: OpenPage
+) -> None:
     page = open_page(DESKTOP)
     sign_in(page, to="/review/?sort=worst")
     rows = page.locator(".review-row")
@@ -57,4 +63,7 @@ def test_the_worst_answer_is_found_read_and_marked_by_keyboard(api: httpx.Client
     expect(page.locator("#seen .question")).not_to_have_text(QUESTIONS[1])
     page.keyboard.press("u")
     expect(rows.first).to_contain_text(QUESTIONS[1])
-    assert found(api, state="reviewed", search="shed close")[0]["note"] == "The shed's page is out of date."
+    assert (
+        found(api, state="reviewed", search="shed close")[0]["note"]
+        == "The shed's page is out of date."
+    )

@@ -35,10 +35,17 @@ def bad_answers(site: Site, admin_api: httpx.Client) -> None:
     site.ollama.reply(match="football|lunch", structured=False, text="NO_ANSWER")
     add_document(admin_api, "canteen", "Canteen hours.md", HOURS)
     for question in (OPENS, CUP, *GAP):
-        answer = admin_api.post("/api/chat", json={"message": question, "collections": ["canteen"]}).json()
-        assert answer["decision"] == ("ANSWER" if question == OPENS else "NO_ANSWER"), (question, answer["answer"])
+        answer = admin_api.post(
+            "/api/chat", json={"message": question, "collections": ["canteen"]}
+        ).json()
+        assert answer["decision"] == ("ANSWER" if question == OPENS else "NO_ANSWER"), (
+            question,
+            answer["answer"],
+        )
         rating = {"score": 1, "tags": ["incomplete"]}
-        admin_api.put(f"/api/messages/{answer['message_id']}/rating", json=rating).raise_for_status()
+        admin_api.put(
+            f"/api/messages/{answer['message_id']}/rating", json=rating
+        ).raise_for_status()
     site.ollama.reset()
 
 
@@ -64,19 +71,27 @@ def test_the_worst_answers_become_golden_questions_and_a_closed_gap(
     page.get_by_role("combobox", name="Order").select_option(label="Worst first")
     expect(page.get_by_text("5 answers")).to_be_visible()
     expect(page).to_have_url(re.compile("sort=worst"))
-    expect(page.get_by_role("main").get_by_role("listitem").filter(has_text=OPENS)).to_contain_text("Thumbs down")
+    expect(page.get_by_role("main").get_by_role("listitem").filter(has_text=OPENS)).to_contain_text(
+        "Thumbs down"
+    )
     page.get_by_role("link", name=OPENS).click()
     page.get_by_role("link", name="Replay", exact=True).click()
     page.get_by_role("combobox", name="Workflow").select_option(label="Thorough")
     page.wait_for_load_state("load")
     page.get_by_role("button", name="Replay", exact=True).click()
-    expect(page.get_by_role("region", name="Both answers")).to_contain_text("Thorough", timeout=60_000)
+    expect(page.get_by_role("region", name="Both answers")).to_contain_text(
+        "Thorough", timeout=60_000
+    )
     page.get_by_role("main").get_by_role("link", name="The answer at the desk").last.click()
     expect(page.get_by_role("list", name="Replays of this answer")).to_contain_text("Thorough")
 
     # two golden questions
     for question, button, made in (
-        (OPENS, "Save: the ticked documents are right", "Test question saved. Every ranking change is tested on it."),
+        (
+            OPENS,
+            "Save: the ticked documents are right",
+            "Test question saved. Every ranking change is tested on it.",
+        ),
         (CUP, "Save: there is no answer", "Test question saved."),
     ):
         page.goto("/review/?search=canteen&sort=worst")

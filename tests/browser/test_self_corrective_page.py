@@ -20,14 +20,19 @@ REASON = "it states how many books"
 @pytest.fixture(autouse=True)
 def _grader(site: Site) -> None:
     site.ollama.reset()
-    site.ollama.reply(match="is_relevant", json={"is_relevant": True, "confidence": 9, "reasoning": REASON})
+    site.ollama.reply(
+        match="is_relevant", json={"is_relevant": True, "confidence": 9, "reasoning": REASON}
+    )
 
 
 def test_nodes_light_up_as_they_run_and_the_answer_can_be_stopped(
     open_page: OpenPage, site: Site, tmp_path: Path
 ) -> None:
     site.ollama.reply(
-        structured=False, text="Undergraduates may borrow ten books [1]. ", endless=True, token_delay_s=0.1
+        structured=False,
+        text="Undergraduates may borrow ten books [1]. ",
+        endless=True,
+        token_delay_s=0.1,
     )
     page = open_page(DESKTOP)
     sign_up(page)
@@ -51,10 +56,13 @@ def test_nodes_light_up_as_they_run_and_the_answer_can_be_stopped(
     expect(page.locator("#node-now")).to_have_text("You stopped the answer.")
 
 
-def test_an_answer_in_any_case_is_a_setting_of_the_page(open_page: OpenPage, site: Site, tmp_path: Path) -> None:
+def test_an_answer_in_any_case_is_a_setting_of_the_page(
+    open_page: OpenPage, site: Site, tmp_path: Path
+) -> None:
     site.ollama.reset()
     site.ollama.reply(
-        match="is_relevant", json={"is_relevant": False, "confidence": 9, "reasoning": "it is about rooms"}
+        match="is_relevant",
+        json={"is_relevant": False, "confidence": 9, "reasoning": "it is about rooms"},
     )
     site.ollama.reply(structured=False, text="Undergraduates may borrow ten books [1].")
     page = open_page(DESKTOP)
@@ -66,6 +74,8 @@ def test_an_answer_in_any_case_is_a_setting_of_the_page(open_page: OpenPage, sit
     answer = ask(page, QUESTION)
     expect(answer).to_contain_text("Undergraduates may borrow ten books")
     expect(page.locator("#grades .is-rejected").first).to_contain_text("it is about rooms")
-    expect(page.locator("#grades")).to_contain_text("The answer is written from the nearest documents.")
+    expect(page.locator("#grades")).to_contain_text(
+        "The answer is written from the nearest documents."
+    )
     page.reload()
     expect(page.get_by_label("Answer in any case")).to_be_checked()

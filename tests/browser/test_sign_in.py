@@ -18,7 +18,12 @@ def test_with_a_passkey_alone(site: Site, browser: Browser) -> None:
     page = context.new_page()
     device = page.context.new_cdp_session(page)
     device.send("WebAuthn.enable")
-    options = {"protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True}
+    options = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+    }
     options |= {"isUserVerified": True, "automaticPresenceSimulation": True}
     device.send("WebAuthn.addVirtualAuthenticator", {"options": options})
     sign_up(page)

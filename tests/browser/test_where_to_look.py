@@ -13,7 +13,9 @@ from tests.browser.test_journey import ANSWER, QUESTION, OpenPage, ask, sign_up,
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 
-def test_what_is_chosen_holds_for_the_conversation(open_page: OpenPage, site: Site, tmp_path: Path) -> None:
+def test_what_is_chosen_holds_for_the_conversation(
+    open_page: OpenPage, site: Site, tmp_path: Path
+) -> None:
     site.ollama.reset()
     site.ollama.reply(structured=False, text=ANSWER)
     page = open_page(DESKTOP)
@@ -26,7 +28,10 @@ def test_what_is_chosen_holds_for_the_conversation(open_page: OpenPage, site: Si
         expect(page.locator("#page-title")).to_have_text(name)
     upload(page, tmp_path)
     page.goto("/")
-    places, items = page.locator("[data-collections]"), page.locator(".menu [role=menuitemcheckbox]")
+    places, items = (
+        page.locator("[data-collections]"),
+        page.locator(".menu [role=menuitemcheckbox]"),
+    )
     ticked = page.locator(".menu [aria-checked=true]")
     places.click()
     expect(items).to_have_count(3)

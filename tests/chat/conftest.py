@@ -41,7 +41,15 @@ def source(marker: int = 1, **fields: Any) -> Source:
         page=2,
         heading="Loans",
     )
-    return Source(**{"marker": marker, "chunk": chunk, "scores": Scores(dense=0.7, final=0.9), "cited": True, **fields})
+    return Source(
+        **{
+            "marker": marker,
+            "chunk": chunk,
+            "scores": Scores(dense=0.7, final=0.9),
+            "cited": True,
+            **fields,
+        }
+    )
 
 
 @dataclass
@@ -140,7 +148,9 @@ def program_key(user: User, *scopes: str, **values: Any) -> str:
 async def served(app: Any) -> AsyncIterator[int]:
     """The port of this machine on which it is served, in this process."""
     server = uvicorn.Server(
-        uvicorn.Config(app, port=0, http="ragsite.web.protocol:Protocol", lifespan="off", log_level="error")
+        uvicorn.Config(
+            app, port=0, http="ragsite.web.protocol:Protocol", lifespan="off", log_level="error"
+        )
     )
     serving = asyncio.create_task(server.serve())
     while not server.started:
@@ -192,7 +202,9 @@ class Api:
     async def ask(self, message: str = "How many books may I borrow?", **fields: Any) -> Any:
         return await self.call("post", "/api/chat", {"message": message, **fields})
 
-    async def begin(self, message: str = "How many books may I borrow?", **fields: Any) -> dict[str, Any]:
+    async def begin(
+        self, message: str = "How many books may I borrow?", **fields: Any
+    ) -> dict[str, Any]:
         """Ask by SSE, read the `started` event, and go away."""
         response = await self.ask(message, stream=True, **fields)
         assert response.status_code == 200, response.content
@@ -204,7 +216,11 @@ class Api:
 async def events_of(response: Any) -> AsyncIterator[dict[str, Any]]:
     """The JSON of an SSE response's events, checking that `id:` is the event's number."""
     async for part in response.streaming_content:
-        fields = dict(line.split(": ", 1) for line in part.decode().strip().split("\n") if not line.startswith(":"))
+        fields = dict(
+            line.split(": ", 1)
+            for line in part.decode().strip().split("\n")
+            if not line.startswith(":")
+        )
         if fields:
             event = json.loads(fields["data"])
             assert fields["id"] == str(event["seq"])
@@ -224,7 +240,12 @@ def other_api(stranger: User) -> Api:
 class Socket:
     """One open tab."""
 
-    def __init__(self, user: User | None, path: str = "/ws/chat/", headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+    def __init__(
+        self,
+        user: User | None,
+        path: str = "/ws/chat/",
+        headers: Sequence[tuple[bytes, bytes]] = (),
+    ) -> None:
         given = list(headers)
         if user:
             given.append((b"authorization", token_header(user).encode()))
@@ -291,7 +312,9 @@ Handbook = Callable[[], Awaitable[Collection]]
 
 
 @pytest.fixture
-async def handbook(user: User, rag_settings: Any, milvus_settings: MilvusSettings) -> AsyncIterator[Handbook]:
+async def handbook(
+    user: User, rag_settings: Any, milvus_settings: MilvusSettings
+) -> AsyncIterator[Handbook]:
     """`await handbook()` indexes three documents in a collection of the user's, with the embedder of that moment."""
     rag_settings(milvus=milvus_settings)
 
@@ -302,7 +325,9 @@ async def handbook(user: User, rag_settings: Any, milvus_settings: MilvusSetting
             name="handbook", owner=user, visibility="private", **embedded
         )
         for text in HANDBOOK_TEXTS:
-            await sync_to_async(ChunkFactory)(text=text, document__collection=collection, indexed=False)
+            await sync_to_async(ChunkFactory)(
+                text=text, document__collection=collection, indexed=False
+            )
         await index_repair()
         return collection
 

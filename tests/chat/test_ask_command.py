@@ -15,11 +15,15 @@ from tests.chat.conftest import TEXT, ScriptedWorkflow
 
 
 @pytest.fixture
-def scripted(monkeypatch: pytest.MonkeyPatch, settings: Any, transactional_db: None) -> ScriptedWorkflow:
+def scripted(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, transactional_db: None
+) -> ScriptedWorkflow:
     """Stands where the engine begins; an address for Milvus keeps the command from starting a server."""
     workflow = ScriptedWorkflow()
     monkeypatch.setattr("chat.management.commands.ask.answer_question", workflow)
-    settings.RAG = settings.RAG.replace(milvus=settings.RAG.milvus.replace(uri="http://127.0.0.1:1"))
+    settings.RAG = settings.RAG.replace(
+        milvus=settings.RAG.milvus.replace(uri="http://127.0.0.1:1")
+    )
     return workflow
 
 
@@ -31,7 +35,14 @@ def _ask(*arguments: str) -> str:
 
 def test_answer_then_sources_then_decision_path(scripted: ScriptedWorkflow) -> None:
     text = _ask("How many books?")
-    parts = [TEXT, "*[1] Library loans (page 2, Loans)", "Decision: ANSWER", "Search", "Re-rank", "Write"]
+    parts = [
+        TEXT,
+        "*[1] Library loans (page 2, Loans)",
+        "Decision: ANSWER",
+        "Search",
+        "Re-rank",
+        "Write",
+    ]
     assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
     assert "degraded" in text
     assert Message.objects.count() == 0
@@ -43,7 +54,14 @@ def test_json_is_the_chat_response_object(scripted: ScriptedWorkflow) -> None:
         TEXT, "ANSWER", "complete", "corrective",
     )  # fmt: skip
     assert data["sources"][0]["title"] == "Library loans"
-    assert {"session_id", "message_id", "usage", "degraded", "created_at", "clarification"} <= data.keys()
+    assert {
+        "session_id",
+        "message_id",
+        "usage",
+        "degraded",
+        "created_at",
+        "clarification",
+    } <= data.keys()
 
 
 def test_failure_is_one_sentence(scripted: ScriptedWorkflow) -> None:

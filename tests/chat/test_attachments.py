@@ -34,15 +34,25 @@ def _no_broker(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def attach(client: APIClient, *names: str, **fields: Any) -> Any:
-    files = [SimpleUploadedFile(name, f"The text of {name}.".encode()) for name in names or ("rules.txt",)]
+    files = [
+        SimpleUploadedFile(name, f"The text of {name}.".encode())
+        for name in names or ("rules.txt",)
+    ]
     return client.post("/api/attachments", {"file": files, **fields}, format="multipart")
 
 
-def attached(user: User, *, status: str = "ready", conversation_id: uuid.UUID | None = None, **fields: Any) -> Document:
+def attached(
+    user: User, *, status: str = "ready", conversation_id: uuid.UUID | None = None, **fields: Any
+) -> Document:
     """A file of a conversation, whatever made it."""
     conversation_id = conversation_id or uuid.uuid4()
-    collection = Collection.objects.filter(conversation_id=conversation_id).first() or CollectionFactory(
-        owner=user, visibility="private", conversation_id=conversation_id, name=f"conversation {conversation_id}"
+    collection = Collection.objects.filter(
+        conversation_id=conversation_id
+    ).first() or CollectionFactory(
+        owner=user,
+        visibility="private",
+        conversation_id=conversation_id,
+        name=f"conversation {conversation_id}",
     )
     return DocumentFactory(collection=collection, status=status, **fields)
 
@@ -70,7 +80,9 @@ def test_attached_files_are_in_no_list_and_count_toward_the_quota(user: User) ->
     assert usage_of(user)["documents"]["used"] == 1
 
 
-@pytest.mark.parametrize("fields", [{}, {"is_staff": True}, {"is_staff": True, "is_superuser": True}])
+@pytest.mark.parametrize(
+    "fields", [{}, {"is_staff": True}, {"is_staff": True, "is_superuser": True}]
+)
 def test_nobody_else_sees_an_attached_file(user: User, fields: Any) -> None:
     other = UserFactory(**fields)
     document, client = attached(user), api_of(other)
@@ -81,14 +93,28 @@ def test_nobody_else_sees_an_attached_file(user: User, fields: Any) -> None:
     assert client.delete(f"/api/documents/{document.pk}").status_code == 404
     assert attach(client, session_id=conversation).status_code == 404
     assert not scope_for(user=other).collections
-    assert client.post("/api/search", {"query": "x", "collections": [str(document.collection_id)]}).status_code == 404
+    assert (
+        client.post(
+            "/api/search", {"query": "x", "collections": [str(document.collection_id)]}
+        ).status_code
+        == 404
+    )
 
 
 def test_a_file_is_kept_by_moving_it_to_a_collection(user: User) -> None:
-    document, collection, client = attached(user), CollectionFactory(owner=user, visibility="private"), api_of(user)
+    document, collection, client = (
+        attached(user),
+        CollectionFactory(owner=user, visibility="private"),
+        api_of(user),
+    )
     move = {"action": "move", "ids": [str(document.pk)], "collection": collection.name}
-    assert client.post("/api/documents/bulk", move, format="json").json()["results"][0]["outcome"] == "done"
-    assert [row["id"] for row in client.get("/api/documents").json()["results"]] == [str(document.pk)]
+    assert (
+        client.post("/api/documents/bulk", move, format="json").json()["results"][0]["outcome"]
+        == "done"
+    )
+    assert [row["id"] for row in client.get("/api/documents").json()["results"]] == [
+        str(document.pk)
+    ]
 
 
 def test_the_admin_shows_no_attached_file(user: User) -> None:
@@ -110,13 +136,20 @@ def test_commands_do_not_search_attached_files(user: User) -> None:
 def test_a_conversation_takes_so_many_files(user: User) -> None:
     document = attached(user)
     for n in range(MAX_FILES - 1):
-        attached(user, conversation_id=document.collection.conversation_id, content_hash=f"{n}", file_name=f"{n}.txt")
+        attached(
+            user,
+            conversation_id=document.collection.conversation_id,
+            content_hash=f"{n}",
+            file_name=f"{n}.txt",
+        )
     response = attach(api_of(user), session_id=document.collection.conversation_id)
     assert (response.status_code, response.json()["error"]["code"]) == (413, "too_many_attachments")
 
 
 # ------------------------------------------------------------------------------------------------ asking
-async def test_the_first_question_makes_the_session_of_its_files(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_the_first_question_makes_the_session_of_its_files(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     public = await sync_to_async(CollectionFactory)()
     document = await sync_to_async(attached)(api.user)
     conversation = document.collection.conversation_id
@@ -125,16 +158,24 @@ async def test_the_first_question_makes_the_session_of_its_files(api: Api, workf
     await api.ask(session_id=str(conversation), collections=[str(public.pk)])
     await api.ask()
     both = {str(public.pk), str(document.collection_id)}
-    assert [set(question.scope.ids) for question in workflow.questions] == [both, both, {str(public.pk)}]
+    assert [set(question.scope.ids) for question in workflow.questions] == [
+        both,
+        both,
+        {str(public.pk)},
+    ]
 
 
-async def test_files_of_somebody_else_make_no_session(api: Api, stranger: User, workflow: ScriptedWorkflow) -> None:
+async def test_files_of_somebody_else_make_no_session(
+    api: Api, stranger: User, workflow: ScriptedWorkflow
+) -> None:
     document = await sync_to_async(attached)(stranger)
     assert (await api.ask(session_id=str(document.collection.conversation_id))).status_code == 404
     assert not await Session.objects.aexists()
 
 
-async def test_a_question_waits_until_its_file_is_read(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_a_question_waits_until_its_file_is_read(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     document = await sync_to_async(attached)(api.user, status="embedding", file_name="rules.txt")
     asking = asyncio.create_task(api.ask(session_id=str(document.collection.conversation_id)))
     await eventually(Message.objects.filter(status="streaming").aexists, within_s=20)
@@ -155,7 +196,9 @@ async def test_a_question_waits_until_its_file_is_read(api: Api, workflow: Scrip
     )
 
 
-@pytest.mark.parametrize(("status", "told"), [("embedding", "was not ready"), ("failed", "could not be read")])
+@pytest.mark.parametrize(
+    ("status", "told"), [("embedding", "was not ready"), ("failed", "could not be read")]
+)
 async def test_what_is_not_read_is_said(
     api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch, status: str, told: str
 ) -> None:

@@ -18,7 +18,11 @@ async def test_answer_has_the_contracts_fields(api: Api, workflow: ScriptedWorkf
     response = await api.ask()
     data = response.json()
     assert response.status_code == 200
-    assert (data["status"], data["decision"], data["workflow"]) == ("complete", "ANSWER", "corrective")
+    assert (data["status"], data["decision"], data["workflow"]) == (
+        "complete",
+        "ANSWER",
+        "corrective",
+    )
     assert data["answer"] == TEXT
     assert data["sources"][0]["marker"] == 1
     assert data["sources"][0]["scores"] == {"dense": 0.7, "final": 0.9}
@@ -28,7 +32,9 @@ async def test_answer_has_the_contracts_fields(api: Api, workflow: ScriptedWorkf
     assert data["clarification"] is None
 
 
-async def test_stream_sends_every_event_once_and_in_order(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_stream_sends_every_event_once_and_in_order(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     response = await api.ask(stream=True)
     events = [event async for event in events_of(response)]
     assert response["Content-Type"].startswith("text/event-stream")
@@ -38,12 +44,18 @@ async def test_stream_sends_every_event_once_and_in_order(api: Api, workflow: Sc
         "started", "tool_call", "reasoning", "reasoning", "sources", "chunk", "chunk", "reasoning", "done",
     ]  # fmt: skip
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
-    assert "".join(event["content"] for event in events if event["type"] == "chunk") == events[-1]["answer"] == TEXT
+    assert (
+        "".join(event["content"] for event in events if event["type"] == "chunk")
+        == events[-1]["answer"]
+        == TEXT
+    )
     assert events[-1]["message"]["message_id"] == events[0]["message_id"]
     assert events[-1]["message"]["html"].startswith("<p>Undergraduates")
 
 
-async def test_index_away_is_503_and_the_message_failed(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_index_away_is_503_and_the_message_failed(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     workflow.chunks, workflow.error = (), IndexUnavailableError()
     response = await api.ask()
     message = await Message.objects.aget(role="assistant")
@@ -54,11 +66,17 @@ async def test_index_away_is_503_and_the_message_failed(api: Api, workflow: Scri
     assert message.error["code"] == "index_unavailable"
 
 
-async def test_a_bug_in_the_workflow_ends_the_stream_with_one_error(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_a_bug_in_the_workflow_ends_the_stream_with_one_error(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     workflow.error = RuntimeError("secret path /etc/passwd")
     events = [event async for event in events_of(await api.ask(stream=True))]
     assert types(events).count("error") + types(events).count("done") == 1
-    assert (events[-1]["type"], events[-1]["code"], events[-1]["done"]) == ("error", "internal", True)
+    assert (events[-1]["type"], events[-1]["code"], events[-1]["done"]) == (
+        "error",
+        "internal",
+        True,
+    )
     assert "secret" not in events[-1]["content"]
 
 
@@ -73,10 +91,16 @@ async def test_earlier_messages_are_given_as_history(api: Api, workflow: Scripte
 
 
 async def test_filters_and_options_reach_the_workflow(api: Api, workflow: ScriptedWorkflow) -> None:
-    await api.ask(filters={"policy_year": 2025, "tags": ["exams"]}, options={"top_k": 7, "hyde": False})
+    await api.ask(
+        filters={"policy_year": 2025, "tags": ["exams"]}, options={"top_k": 7, "hyde": False}
+    )
     question = workflow.questions[0]
     assert question.filters.as_dict() == {"policy_year": 2025, "tags": ["exams"]}
-    assert (question.options.top_k, question.options.hyde, question.options.rewrite) == (7, False, None)
+    assert (question.options.top_k, question.options.hyde, question.options.rewrite) == (
+        7,
+        False,
+        None,
+    )
 
 
 BAD_BODIES: list[tuple[dict[str, Any], str]] = [
@@ -115,7 +139,9 @@ async def test_too_long_message_is_413(api: Api, limits: Any) -> None:
 
 
 async def test_unknown_collection_is_404_and_somebody_elses_too(api: Api, other_api: Api) -> None:
-    await sync_to_async(CollectionFactory)(name="theirs", owner=other_api.user, visibility="private")
+    await sync_to_async(CollectionFactory)(
+        name="theirs", owner=other_api.user, visibility="private"
+    )
     for name in ("nowhere", "theirs"):
         response = await api.ask(collections=[name])
         assert response.status_code == 404
@@ -163,6 +189,9 @@ async def test_cookie_client_needs_the_csrf_token(user: Any, workflow: ScriptedW
     refused = await client.post("/api/chat", data={"message": "a"}, content_type="application/json")
     client.cookies["csrftoken"] = "a" * 32
     allowed = await client.post(
-        "/api/chat", data={"message": "a"}, content_type="application/json", headers={"X-CSRFToken": "a" * 32}
+        "/api/chat",
+        data={"message": "a"},
+        content_type="application/json",
+        headers={"X-CSRFToken": "a" * 32},
     )
     assert (refused.status_code, allowed.status_code) == (403, 200)

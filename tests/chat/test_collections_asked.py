@@ -19,7 +19,9 @@ async def regenerated(api: Api, message_id: str, **changes: Any) -> Any:
     return await api.call("post", f"/api/messages/{message_id}/regenerate", changes)
 
 
-async def test_a_public_collection_answers_only_where_it_is_named(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_a_public_collection_answers_only_where_it_is_named(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     owner = await sync_to_async(UserFactory)(username="mallory")
     await make_collection(name="documents", owner=owner)
     sites, own = (
@@ -33,7 +35,9 @@ async def test_a_public_collection_answers_only_where_it_is_named(api: Api, work
     assert [ref.name for ref in named.collections] == ["documents", "handbook", "notes"]
 
 
-async def test_an_answer_written_anew_asks_the_same_collection(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_an_answer_written_anew_asks_the_same_collection(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     sites = await make_collection(name="policies")
     asked = (await api.ask(collections=["policies"])).json()
     await make_collection(name="policies", owner=api.user)
@@ -43,7 +47,9 @@ async def test_an_answer_written_anew_asks_the_same_collection(api: Api, workflo
     assert [question.scope.ids for question in workflow.questions] == [(str(sites.pk),)] * 2
 
 
-async def test_a_named_change_of_collections_means_the_present_ones(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_a_named_change_of_collections_means_the_present_ones(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     gone = await make_collection(name="policies")
     asked = (await api.ask(collections=["policies"])).json()
     await gone.adelete()
@@ -58,6 +64,8 @@ async def test_an_answer_written_anew_keeps_the_options_that_are_not_named(
 ) -> None:
     await make_collection(name="policies")
     asked = (await api.ask(options={"rewrite": False})).json()
-    assert (await regenerated(api, asked["message_id"], options={"route": False})).status_code == 200
+    assert (
+        await regenerated(api, asked["message_id"], options={"route": False})
+    ).status_code == 200
     options = workflow.questions[-1].options
     assert (options.rewrite, options.route) == (False, False)

@@ -25,7 +25,9 @@ async def _engine_of_this_test() -> Any:
 async def unfinished(api: Api, status: str = "cut", **fields: Any) -> Message:
     def make() -> Any:
         question: Any = MessageFactory(question=True, session__user=api.user)
-        message = MessageFactory(session=question.session, reply_to=question, text=BEGINNING, status=status, **fields)
+        message = MessageFactory(
+            session=question.session, reply_to=question, text=BEGINNING, status=status, **fields
+        )
         SourceFactory(message=message, marker=1, text=PASSAGE, cited=True)
         return message
 
@@ -38,7 +40,9 @@ def path(message: Any) -> str:
 
 
 @pytest.mark.parametrize("status", ["cut", "stopped", "interrupted"])
-async def test_the_answer_goes_on_in_the_same_message_from_the_same_sources(api: Api, online: Any, status: str) -> None:
+async def test_the_answer_goes_on_in_the_same_message_from_the_same_sources(
+    api: Api, online: Any, status: str
+) -> None:
     message = await unfinished(api, status)
     source = await Source.objects.aget(message=message)
     await sync_to_async(RatingFactory)(message=message, source=source, score=5)
@@ -62,14 +66,23 @@ async def test_what_the_beginning_cost_and_where_it_fell_back_stays(api: Api, on
     online.reply(structured=True, json={"supported": [True, True], "answers": True})
     online.reply(text="for four weeks.")
     done = (await api.call("post", path(message))).json()
-    assert done["degraded"] == [{"step": "rerank", "reason": "the model is slow"}]  # what is written is whole by now
-    assert [step["seq"] for step in done["decision_path"]] == list(range(1, len(done["decision_path"]) + 1))
+    assert done["degraded"] == [
+        {"step": "rerank", "reason": "the model is slow"}
+    ]  # what is written is whole by now
+    assert [step["seq"] for step in done["decision_path"]] == list(
+        range(1, len(done["decision_path"]) + 1)
+    )
     was, usage = message.usage, done["usage"]
     assert usage["llm_calls"] > was["llm_calls"] and usage["prompt_tokens"] > was["prompt_tokens"]
-    assert (usage["first_token_ms"], usage["llm_rounds"]) == (was["first_token_ms"], was["llm_rounds"])
+    assert (usage["first_token_ms"], usage["llm_rounds"]) == (
+        was["first_token_ms"],
+        was["llm_rounds"],
+    )
 
 
-async def test_the_whole_answer_is_checked_by_its_words_and_then_by_the_model(api: Api, online: Any) -> None:
+async def test_the_whole_answer_is_checked_by_its_words_and_then_by_the_model(
+    api: Api, online: Any
+) -> None:
     message = await unfinished(api)
     online.reply(structured=True, json={"supported": [True, False], "answers": True})
     online.reply(text="for four weeks.")
@@ -80,7 +93,9 @@ async def test_the_whole_answer_is_checked_by_its_words_and_then_by_the_model(ap
     sentences = [sentence["sentence"] for sentence in by_words["grounding"]]
     assert sentences == [sentence["sentence"] for sentence in by_model["grounding"]]
     assert sentences == [sentence["sentence"] for sentence in done["grounding"]]
-    assert sentences[0] == "Undergraduates may borrow ten books [1]." and "four weeks" in sentences[1]
+    assert (
+        sentences[0] == "Undergraduates may borrow ten books [1]." and "four weeks" in sentences[1]
+    )
     assert (by_words["weak"], by_model["support"]) == (0, "partly")
     assert [sentence["supported"] for sentence in done["grounding"]] == [True, False]
     assert done["support"] == "partly"
@@ -89,8 +104,13 @@ async def test_the_whole_answer_is_checked_by_its_words_and_then_by_the_model(ap
 async def test_events_begin_anew_and_their_chunks_are_the_answer(api: Api, online: Any) -> None:
     message = await unfinished(api)
     online.reply(text="for four weeks.")
-    events = [event async for event in events_of(await api.call("post", path(message), {"stream": True}))]
-    again = [event async for event in events_of(await api.call("get", f"/api/messages/{message.pk}/events"))]
+    events = [
+        event async for event in events_of(await api.call("post", path(message), {"stream": True}))
+    ]
+    again = [
+        event
+        async for event in events_of(await api.call("get", f"/api/messages/{message.pk}/events"))
+    ]
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert (events[0]["type"], events[-1]["type"]) == ("started", "done")
     chunks = [event["content"] for event in events if event["type"] == "chunk"]
@@ -103,7 +123,11 @@ async def test_a_model_that_breaks_leaves_the_beginning_and_says_why(api: Api, o
     message = await unfinished(api)
     online.reply(status=500, error="no")
     done = (await api.call("post", path(message))).json()
-    assert (done["status"], done["answer"], done["decision"]) == ("interrupted", BEGINNING, "ANSWER")
+    assert (done["status"], done["answer"], done["decision"]) == (
+        "interrupted",
+        BEGINNING,
+        "ANSWER",
+    )
     assert done["status_reason"].startswith("The connection to the model was lost (")
 
 
@@ -123,7 +147,9 @@ async def test_it_waits_for_another_answer_of_the_conversation(
     assert (response.status_code, response.json()["error"]["code"]) == (409, "answer_in_progress")
 
 
-async def test_a_continued_answer_can_be_stopped_and_keeps_its_beginning(api: Api, online: Any) -> None:
+async def test_a_continued_answer_can_be_stopped_and_keeps_its_beginning(
+    api: Api, online: Any
+) -> None:
     message = await unfinished(api)
     online.reply(text="for four weeks and then again for four weeks.", stall_after=6)
     response = await api.call("post", path(message), {"stream": True})

@@ -19,10 +19,16 @@ async def test_it_is_the_answer_with_its_curator_and_no_model_is_asked(
     api: Api, online: Any, transactional_db: None
 ) -> None:
     chunk = await sync_to_async(passage)("Students may borrow ten books.")
-    curator = await sync_to_async(UserFactory)(username="mei", is_staff=True, first_name="Mei", last_name="Lam")
+    curator = await sync_to_async(UserFactory)(
+        username="mei", is_staff=True, first_name="Mei", last_name="Lam"
+    )
     answer = await sync_to_async(save_answer)(curator, chunk)
     message = (await api.ask("How many books may I borrow")).json()
-    assert (message["decision"], message["answer"], message["status"]) == ("ANSWER", TEXT, "complete")
+    assert (message["decision"], message["answer"], message["status"]) == (
+        "ANSWER",
+        TEXT,
+        "complete",
+    )
     assert (message["curated"]["id"], message["curated"]["by"]) == (str(answer.pk), "Mei Lam")
     assert [(source["marker"], source["cited"]) for source in message["sources"]] == [(1, True)]
     assert message["usage"]["llm_calls"] == 0 and not online.chats
@@ -42,7 +48,9 @@ async def test_where_they_cannot_be_looked_at_the_workflow_answers_and_says_so(
     assert {"step": "route", "reason": "the database could not be read"} in message["degraded"]
 
 
-async def test_who_has_it_written_anew_gets_another(api: Api, online: Any, transactional_db: None) -> None:
+async def test_who_has_it_written_anew_gets_another(
+    api: Api, online: Any, transactional_db: None
+) -> None:
     chunk = await sync_to_async(passage)("Students may borrow ten books.")
     await sync_to_async(save_answer)(await sync_to_async(UserFactory)(is_staff=True), chunk)
     first = (await api.ask(QUESTION)).json()

@@ -32,17 +32,25 @@ async def private_of(api: Api) -> Any:
 
 async def test_a_document_is_summarised_by_its_id(api: Api, offline: None) -> None:
     guide = await make_document(
-        "# Language\n\nTheses are in English.", "# Fees\n\nA resit costs EUR 55.", title="Thesis Guide"
+        "# Language\n\nTheses are in English.",
+        "# Fees\n\nA resit costs EUR 55.",
+        title="Thesis Guide",
     )
     answered = (await api.ask("Summarise it", task="summarise", documents=[str(guide.pk)])).json()
     assert answered["decision"] == "ANSWER"
-    assert "Theses are in English. [1]" in answered["answer"] and "EUR 55. [2]" in answered["answer"]
+    assert (
+        "Theses are in English. [1]" in answered["answer"] and "EUR 55. [2]" in answered["answer"]
+    )
     assert {source["document_id"] for source in answered["sources"]} == {str(guide.pk)}
-    again = (await api.call("post", f"/api/messages/{answered['message_id']}/regenerate", {})).json()
+    again = (
+        await api.call("post", f"/api/messages/{answered['message_id']}/regenerate", {})
+    ).json()
     assert again["answer"] == answered["answer"]
 
 
-async def test_a_question_about_named_documents_searches_these_alone(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_a_question_about_named_documents_searches_these_alone(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     own = await private_of(api)
     first, _ = await make_document("a", collection=own), await make_document("b", collection=own)
     await api.ask(documents=[str(first.pk)], collections=["elsewhere"])
@@ -73,6 +81,8 @@ async def test_a_document_that_is_not_there_and_one_of_somebody_else_are_refused
         ({"documents": [str(uuid.uuid4())] * 11}, "documents"),
     ],
 )  # fmt: skip
-async def test_what_names_no_document_is_refused(api: Api, fields: dict[str, Any], named: str) -> None:
+async def test_what_names_no_document_is_refused(
+    api: Api, fields: dict[str, Any], named: str
+) -> None:
     refused = await api.ask(**fields)
     assert (refused.status_code, list(refused.json()["error"]["fields"])) == (400, [named])

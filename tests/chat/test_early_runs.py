@@ -30,7 +30,9 @@ def begun(workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch) -> thread
     return event
 
 
-def store_after(begun: threading.Event, monkeypatch: pytest.MonkeyPatch, *, error: Exception | None = None) -> None:
+def store_after(
+    begun: threading.Event, monkeypatch: pytest.MonkeyPatch, *, error: Exception | None = None
+) -> None:
     """Store no conversation before the event, or fail to."""
     save = Session.save
 

@@ -46,7 +46,9 @@ async def asked(api: Api, question: str, **fields: Any) -> dict[str, Any]:
     return reply
 
 
-async def test_the_first_questions_of_the_readme_are_right_without_a_model(api: Api, handbook: None) -> None:
+async def test_the_first_questions_of_the_readme_are_right_without_a_model(
+    api: Api, handbook: None
+) -> None:
     deposit = await asked(api, "How large is the deposit for a room in Lakeside hall?")
     assert DEPOSIT in first_passage(deposit)
     assert SEMINAR_ROOM in first_passage(await asked(api, "研讨室最多可以提前几天预约？"))

@@ -12,7 +12,11 @@ from chat.messages.found import found_lines
 from retrieval.engine.path_details import DETAILS
 
 RETRIEVE = {"name": "retrieve", "status": "ok", "detail": {"documents": 24}}
-NAMED = {"name": "assess", "status": "ok", "detail": {"verdict": "ANSWER", "by_model": True, "named": list("abcdef")}}
+NAMED = {
+    "name": "assess",
+    "status": "ok",
+    "detail": {"verdict": "ANSWER", "by_model": True, "named": list("abcdef")},
+}
 
 
 def answer(*path: dict[str, Any], cited: int = 2, read: int = 6, **changes: Any) -> dict[str, Any]:
@@ -36,7 +40,9 @@ def answer(*path: dict[str, Any], cited: int = 2, read: int = 6, **changes: Any)
         ),
         (answer(RETRIEVE, model=""), ["Searched 24 documents · 6 passages read · quoted from 2"]),
         (
-            answer(RETRIEVE, decision="NO_ANSWER", degraded=[{"step": "rerank", "reason": "too late"}]),
+            answer(
+                RETRIEVE, decision="NO_ANSWER", degraded=[{"step": "rerank", "reason": "too late"}]
+            ),
             [
                 "Searched 24 documents · 6 passages read · none of them answers the question",
                 "Not everything worked: Re-rank (too late)",
@@ -48,7 +54,10 @@ def answer(*path: dict[str, Any], cited: int = 2, read: int = 6, **changes: Any)
         ),
         (answer(cited=0, read=0), ["Answered without a search"]),
         (answer(RETRIEVE, curated={"by": "ann"}), ["A checked answer"]),
-        (answer(RETRIEVE, status="stopped", decision=None), ["Searched 24 documents · 6 passages read"]),
+        (
+            answer(RETRIEVE, status="stopped", decision=None),
+            ["Searched 24 documents · 6 passages read"],
+        ),
     ],
 )
 def test_it_is_told_in_three_lines_at_most(data: dict[str, Any], lines: list[str]) -> None:

@@ -27,5 +27,7 @@ def test_with_a_little_around_them(text: str, search: str, shown: str) -> None:
     user: User = UserFactory()
     MessageFactory(session=SessionFactory(user=user, title="Books"), question=True, text=text)
     client = client_of(user)
-    assert [row["found"] for row in client.get("/api/sessions", {"search": search}).json()["results"]] == [shown]
+    assert [
+        row["found"] for row in client.get("/api/sessions", {"search": search}).json()["results"]
+    ] == [shown]
     assert client.get("/api/sessions").json()["results"][0]["found"] == ""

@@ -11,8 +11,12 @@ from retrieval.engine.values import Answer, Question
 from tests.chat.conftest import Api, ScriptedWorkflow
 
 
-@pytest.mark.parametrize(("given", "kept"), [("proxy-1.a", True), ("", False), ("a b", False), ("x" * 101, False)])
-async def test_a_response_bears_the_id_of_its_request(site_url: str, given: str, kept: bool) -> None:
+@pytest.mark.parametrize(
+    ("given", "kept"), [("proxy-1.a", True), ("", False), ("a b", False), ("x" * 101, False)]
+)
+async def test_a_response_bears_the_id_of_its_request(
+    site_url: str, given: str, kept: bool
+) -> None:
     async with httpx.AsyncClient() as client:
         response = await client.get(f"{site_url}/healthz", headers={"X-Request-ID": given})
     number = response.headers["X-Request-ID"]

@@ -20,7 +20,15 @@ from django.test import AsyncClient
 from chat.models import Message
 from ragsite.asgi import application
 from ragsite.web.handler import ANONYMOUS_BODY_BYTES
-from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, cookie_headers, events_of, eventually, token_header
+from tests.chat.conftest import (
+    TEXT,
+    Api,
+    ScriptedWorkflow,
+    cookie_headers,
+    events_of,
+    eventually,
+    token_header,
+)
 
 
 class Away:
@@ -89,7 +97,9 @@ async def test_request_is_put_off(user: User, database: Away, path: str) -> None
 
 
 @pytest.mark.parametrize("path", ["/api/documents", "/v1/chat/completions", "/mcp"])
-async def test_a_call_whose_sender_cannot_be_looked_up_is_put_off(site_url: str, database: Away, path: str) -> None:
+async def test_a_call_whose_sender_cannot_be_looked_up_is_put_off(
+    site_url: str, database: Away, path: str
+) -> None:
     """Before Django has it: each door says when to come back, and /v1 in OpenAI's form."""
     headers, body = (
         {"Authorization": "Bearer rsk_1", "Content-Type": "application/json"},
@@ -107,7 +117,9 @@ async def test_a_call_whose_sender_cannot_be_looked_up_is_put_off(site_url: str,
 
 
 @pytest.mark.parametrize("by_token", [True, False])
-async def test_socket_is_told_to_come_back_later(user: User, database: Away, by_token: bool) -> None:
+async def test_socket_is_told_to_come_back_later(
+    user: User, database: Away, by_token: bool
+) -> None:
     headers = await cookie_headers(user)
     if by_token:
         headers = [(b"authorization", (await sync_to_async(token_header)(user)).encode())]
@@ -117,7 +129,9 @@ async def test_socket_is_told_to_come_back_later(user: User, database: Away, by_
     assert await communicator.receive_output() == {"type": "websocket.close", "code": 1013}
 
 
-async def test_open_socket_tells_and_stays(socket: Any, database: Away, workflow: ScriptedWorkflow) -> None:
+async def test_open_socket_tells_and_stays(
+    socket: Any, database: Away, workflow: ScriptedWorkflow
+) -> None:
     tab = await socket()
     database.now = True
     await tab.send("ask", message="Books?")
@@ -172,7 +186,9 @@ async def test_answer_survives_that_all_connections_are_dropped(
 
 
 @pytest.mark.postgres
-async def test_socket_with_a_token_is_let_in_after_a_drop(api: Api, drop_connections: Callable[[], None]) -> None:
+async def test_socket_with_a_token_is_let_in_after_a_drop(
+    api: Api, drop_connections: Callable[[], None]
+) -> None:
     headers = [(b"authorization", api.headers["Authorization"].encode())]
     for _ in range(2):
         tab = WebsocketCommunicator(application, "/ws/chat/", headers=headers)

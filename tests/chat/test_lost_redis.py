@@ -34,7 +34,17 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        command = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--save", "", "--dir", self.folder]
+        command = [
+            "redis-server",
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--save",
+            "",
+            "--dir",
+            self.folder,
+        ]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         for _ in range(500):
             try:
@@ -87,7 +97,9 @@ async def _read(log: RedisEventLog, *, after: int = 0) -> list[int]:
 
 
 # ------------------------------------------------------------------------------------------------ the log
-async def test_connection_that_went_stale_loses_no_event(log: RedisEventLog, server: Server) -> None:
+async def test_connection_that_went_stale_loses_no_event(
+    log: RedisEventLog, server: Server
+) -> None:
     await log.append("key", event(1))
     server.drop_connections()
     await log.append("key", event(2))
@@ -103,7 +115,9 @@ async def test_a_server_that_is_away_holds_up_no_answer() -> None:
     await log.close()
 
 
-async def test_reader_of_a_flushed_stream_is_told_that_it_is_gone(log: RedisEventLog, server: Server) -> None:
+async def test_reader_of_a_flushed_stream_is_told_that_it_is_gone(
+    log: RedisEventLog, server: Server
+) -> None:
     await log.append("key", event(1))
     items = log.read("key", after=1, idle_s=0.02)
     assert await anext(items) is None
@@ -119,7 +133,9 @@ async def site(server: Server, settings: Any) -> AsyncIterator[Server]:
     settings.REDIS_URL = server.url
     settings.CHANNEL_LAYERS = {"default": redis_channel_layer(server.url)}
     yield server
-    await runs_shut_down()  # a run that still listens for its stop would open a connection that nobody closes
+    await (
+        runs_shut_down()
+    )  # a run that still listens for its stop would open a connection that nobody closes
     await close_event_log()
     await get_channel_layer().flush()
 
@@ -136,7 +152,9 @@ async def test_open_tab_hears_again_after_a_restart(
     await asyncio.sleep(0.3)  # its waiting for messages fails meanwhile
     await asyncio.to_thread(site.start)
     await asyncio.sleep(1.5)  # the layer subscribes again a second after it has lost its server
-    data = (await api.ask(session_id=session_id)).json()  # announced to the tab, which is in its group again
+    data = (
+        await api.ask(session_id=session_id)
+    ).json()  # announced to the tab, which is in its group again
     assert (await tab.until("done"))[-1]["message"]["message_id"] == data["message_id"]
 
 

@@ -45,11 +45,15 @@ def agent(site_url: str, user: User) -> Opened:
 @pytest.fixture
 def library(milvus: Any, offline: None, user: User) -> dict[str, str]:
     """Ids of a public document, and of one that is somebody else's."""
-    loans = DocumentFactory(collection=CollectionFactory(name="rules", builtin=True), title="Loans", chunk_count=2)
+    loans = DocumentFactory(
+        collection=CollectionFactory(name="rules", builtin=True), title="Loans", chunk_count=2
+    )
     for seq, text in enumerate(("Ten books may be borrowed.", "Late books cost a fee.")):
         ChunkFactory(document=loans, seq=seq, text=text)
     private = {"visibility": Collection.Visibility.PRIVATE, "owner": UserFactory()}
-    diary = DocumentFactory(collection=CollectionFactory(name="diary", **private, builtin=True), title="Secret")
+    diary = DocumentFactory(
+        collection=CollectionFactory(name="diary", **private, builtin=True), title="Secret"
+    )
     ChunkFactory(document=diary, text="My books are hidden.")
     return {"loans": str(loans.pk), "diary": str(diary.pk)}
 
@@ -57,21 +61,32 @@ def library(milvus: Any, offline: None, user: User) -> dict[str, str]:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_an_agent_sees_four_tools_and_the_documents(agent: Opened, mode: str) -> None:
     async with agent("read", mode=mode) as client:
-        tools = {tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools}
+        tools = {
+            tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools
+        }
         templates = (await client.list_resource_templates()).resource_templates
     assert set(tools) == {"search", "ask", "get_document", "list_collections"}
     assert set(tools["search"]) == {"query", "collections", "top_k"}
-    assert [template.uri_template for template in templates] == ["ragsite://documents/{document_id}"]
+    assert [template.uri_template for template in templates] == [
+        "ragsite://documents/{document_id}"
+    ]
 
 
-async def test_what_is_found_is_what_the_caller_may_see(agent: Opened, library: dict[str, str]) -> None:
+async def test_what_is_found_is_what_the_caller_may_see(
+    agent: Opened, library: dict[str, str]
+) -> None:
     await index_repair()
     async with agent("read") as client:
-        found = (await client.call_tool("search", {"query": "borrow books", "top_k": 10})).structured_content
+        found = (
+            await client.call_tool("search", {"query": "borrow books", "top_k": 10})
+        ).structured_content
         assert found["passages"][0]["text"] == "Ten books may be borrowed."
         assert {passage["title"] for passage in found["passages"]} == {"Loans"}
         read = await client.read_resource(found["passages"][0]["uri"])
-        assert read.contents[0].text == "# Loans\n\nTen books may be borrowed.\n\nLate books cost a fee."
+        assert (
+            read.contents[0].text
+            == "# Loans\n\nTen books may be borrowed.\n\nLate books cost a fee."
+        )
         listed = (await client.call_tool("list_collections")).structured_content["collections"]
         assert [row["address"] for row in listed] == ["site:rules"]
 
@@ -81,14 +96,20 @@ async def test_a_document_is_read_in_pieces(
 ) -> None:
     monkeypatch.setattr("chat.mcp.tools.CHUNKS_AT_ONCE", 1)
     async with agent("read") as client:
-        first = (await client.call_tool("get_document", {"document_id": library["loans"]})).structured_content
-        rest = await client.call_tool("get_document", {"document_id": library["loans"], "first": first["next"]})
+        first = (
+            await client.call_tool("get_document", {"document_id": library["loans"]})
+        ).structured_content
+        rest = await client.call_tool(
+            "get_document", {"document_id": library["loans"], "first": first["next"]}
+        )
     assert (first["title"], first["next"]) == ("Loans", 1)
     assert rest.structured_content["passages"][0]["text"] == "Late books cost a fee."
     assert rest.structured_content["next"] is None
 
 
-async def test_a_foreign_document_is_not_found_as_one_that_is_not_there(agent: Opened, library: dict[str, str]) -> None:
+async def test_a_foreign_document_is_not_found_as_one_that_is_not_there(
+    agent: Opened, library: dict[str, str]
+) -> None:
     told = []
     async with agent("read") as client:
         for document_id in (library["diary"], str(uuid.uuid4())):
@@ -100,7 +121,9 @@ async def test_a_foreign_document_is_not_found_as_one_that_is_not_there(agent: O
     assert told[0] == told[1] and "There is no such document" in told[0][0]
 
 
-async def test_a_key_without_the_scope_is_refused_in_a_sentence(agent: Opened, workflow: ScriptedWorkflow) -> None:
+async def test_a_key_without_the_scope_is_refused_in_a_sentence(
+    agent: Opened, workflow: ScriptedWorkflow
+) -> None:
     async with agent("read") as client:
         answer = await client.call_tool("ask", {"question": "How many books?"})
         assert answer.is_error and "lacks the scope “ask”" in answer.content[0].text
@@ -110,7 +133,9 @@ async def test_a_key_without_the_scope_is_refused_in_a_sentence(agent: Opened, w
     assert not workflow.questions
 
 
-async def test_a_bound_key_asks_its_collections_alone(agent: Opened, user: User, workflow: ScriptedWorkflow) -> None:
+async def test_a_bound_key_asks_its_collections_alone(
+    agent: Opened, user: User, workflow: ScriptedWorkflow
+) -> None:
     seen = await sync_to_async(CollectionFactory)(name="seen", owner=user)
     await sync_to_async(CollectionFactory)(name="hidden", owner=user)
     async with agent("ask", collection_ids=[str(seen.pk)]) as client:
@@ -129,16 +154,28 @@ async def test_an_answer_comes_with_progress_and_goes_on(
         told.append(message)
 
     async with agent("ask", mode=mode) as client:
-        answer = await client.call_tool("ask", {"question": "How many?", "effort": "quick"}, progress_callback=progress)
+        answer = await client.call_tool(
+            "ask", {"question": "How many?", "effort": "quick"}, progress_callback=progress
+        )
         found = answer.structured_content
-        await client.call_tool("ask", {"question": "And journals?", "conversation": found["conversation"]})
-    assert (found["answer"], found["decision"], found["sources"][0]["marker"]) == (TEXT, "ANSWER", 1)
+        await client.call_tool(
+            "ask", {"question": "And journals?", "conversation": found["conversation"]}
+        )
+    assert (found["answer"], found["decision"], found["sources"][0]["marker"]) == (
+        TEXT,
+        "ANSWER",
+        1,
+    )
     assert "/documents/" in found["sources"][0]["url"] and told[0] == "Searching the documents"
-    assert workflow.questions[0].options.rewrite is False and len(workflow.questions[1].history) == 2
+    assert (
+        workflow.questions[0].options.rewrite is False and len(workflow.questions[1].history) == 2
+    )
     assert await sync_to_async(session_list(user=user).count)() == 0  # the key keeps none
 
 
-async def test_a_call_that_is_cancelled_stops_the_answer(agent: Opened, workflow: ScriptedWorkflow) -> None:
+async def test_a_call_that_is_cancelled_stops_the_answer(
+    agent: Opened, workflow: ScriptedWorkflow
+) -> None:
     workflow.hold(1)
     async with agent("ask") as client:
         await _ask_and_cancel(client, workflow)
@@ -146,7 +183,9 @@ async def test_a_call_that_is_cancelled_stops_the_answer(agent: Opened, workflow
     assert workflow.cancelled == 1
 
 
-async def test_an_older_agent_that_leaves_stops_the_answer(agent: Opened, workflow: ScriptedWorkflow) -> None:
+async def test_an_older_agent_that_leaves_stops_the_answer(
+    agent: Opened, workflow: ScriptedWorkflow
+) -> None:
     """Without sessions it can't cancel by a message: who would it belong to?"""
     workflow.hold(1)
     async with agent("ask", mode="legacy") as client:
@@ -169,7 +208,9 @@ async def _stopped() -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_twenty_calls_at_once_are_all_answered(agent: Opened, library: dict[str, str]) -> None:
+async def test_twenty_calls_at_once_are_all_answered(
+    agent: Opened, library: dict[str, str]
+) -> None:
     await index_repair()
     async with agent("read") as client:
         calls = [client.call_tool("search", {"query": f"books {number}"}) for number in range(20)]
@@ -212,7 +253,9 @@ async def test_there_is_no_stream_to_be_opened(site_url: str, user: User, method
 @pytest.mark.parametrize("count", [20_000, 50])
 @pytest.mark.parametrize("value", ["", 1, None, []])
 @pytest.mark.parametrize("name", ["search", "ask"])
-async def test_a_wrong_list_is_refused_in_a_short_answer(agent: Opened, name: str, value: Any, count: int) -> None:
+async def test_a_wrong_list_is_refused_in_a_short_answer(
+    agent: Opened, name: str, value: Any, count: int
+) -> None:
     text = {"search": {"query": "books"}, "ask": {"question": "books?"}}[name]
     async with agent("read", "ask") as client:
         answer = await client.call_tool(name, {**text, "collections": [value] * count})
@@ -222,7 +265,10 @@ async def test_a_wrong_list_is_refused_in_a_short_answer(agent: Opened, name: st
 async def test_what_is_wrong_is_told_in_sentences(agent: Opened) -> None:
     async with agent("read") as client:
         answer = await client.call_tool("search", {"query": "books", "collections": ["x" * 300]})
-    assert "collections.0: Ensure this field has no more than 255 characters." in answer.content[0].text
+    assert (
+        "collections.0: Ensure this field has no more than 255 characters."
+        in answer.content[0].text
+    )
     assert "ErrorDetail" not in answer.content[0].text
 
 
@@ -231,6 +277,8 @@ async def test_a_place_in_a_document_that_no_database_counts_to_is_refused(
 ) -> None:
     async with agent("read") as client:
         for first, is_error in ((10**30, True), (10**6, False)):
-            answer = await client.call_tool("get_document", {"document_id": library["loans"], "first": first})
+            answer = await client.call_tool(
+                "get_document", {"document_id": library["loans"], "first": first}
+            )
             assert answer.is_error is is_error
     assert answer.structured_content["passages"] == []

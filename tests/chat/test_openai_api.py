@@ -26,7 +26,9 @@ from tests.chat.conftest import TEXT, ScriptedWorkflow, program_key, source
 from tests.factories import CollectionFactory
 
 QUESTION: list[Any] = [{"role": "user", "content": "How many books may I borrow?"}]
-TOOLS: list[Any] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
+TOOLS: list[Any] = [
+    {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+]
 
 
 @pytest.fixture
@@ -41,7 +43,9 @@ def ask(client: AsyncOpenAI, **fields: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------ answers
-async def test_an_answer_has_openais_form_and_ours_beside_it(client: AsyncOpenAI, workflow: ScriptedWorkflow) -> None:
+async def test_an_answer_has_openais_form_and_ours_beside_it(
+    client: AsyncOpenAI, workflow: ScriptedWorkflow
+) -> None:
     answer = await ask(client)
     choice = answer.choices[0]
     assert (choice.message.content, choice.finish_reason, answer.model) == (TEXT, "stop", "ragsite")
@@ -52,36 +56,61 @@ async def test_an_answer_has_openais_form_and_ours_beside_it(client: AsyncOpenAI
     assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
 
 
-async def test_a_stream_has_role_text_citations_end_and_usage(client: AsyncOpenAI, workflow: ScriptedWorkflow) -> None:
+async def test_a_stream_has_role_text_citations_end_and_usage(
+    client: AsyncOpenAI, workflow: ScriptedWorkflow
+) -> None:
     stream = await ask(client, stream=True, stream_options={"include_usage": True})
     *pieces, usage = [chunk async for chunk in stream]
     deltas = [chunk.choices[0].delta for chunk in pieces]
-    assert deltas[0].role == "assistant" and "".join(delta.content or "" for delta in deltas) == TEXT
+    assert (
+        deltas[0].role == "assistant" and "".join(delta.content or "" for delta in deltas) == TEXT
+    )
     assert deltas[-2].annotations[0]["type"] == "url_citation"
     assert [chunk.choices[0].finish_reason for chunk in pieces][-2:] == [None, "stop"]
-    assert usage.choices == [] and usage.usage is not None and pieces[-1].ragsite["decision"] == "ANSWER"
+    assert (
+        usage.choices == []
+        and usage.usage is not None
+        and pieces[-1].ragsite["decision"] == "ANSWER"
+    )
     assert len({chunk.id for chunk in (*pieces, usage)}) == 1
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_marker_is_the_number_of_its_annotation(client: AsyncOpenAI, workflow: Any, stream: bool) -> None:
+async def test_a_marker_is_the_number_of_its_annotation(
+    client: AsyncOpenAI, workflow: Any, stream: bool
+) -> None:
     workflow.sources = tuple(source(marker) for marker in (1, 4, 12))
-    workflow.chunks = ("Ten [", "12][1", "]. A list [7", "] or r[4] x [", "4]; four [1", "2], open [1")
+    workflow.chunks = (
+        "Ten [",
+        "12][1",
+        "]. A list [7",
+        "] or r[4] x [",
+        "4]; four [1",
+        "2], open [1",
+    )
     answer = await ask(client, stream=stream)
     if stream:
         *_, cited, last = chunks = [chunk async for chunk in answer]
         text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
-        found, ours = [one["url_citation"] for one in cited.choices[0].delta.annotations], last.ragsite
+        found, ours = (
+            [one["url_citation"] for one in cited.choices[0].delta.annotations],
+            last.ragsite,
+        )
     else:
         message, ours = answer.choices[0].message, answer.ragsite
-        text, found = message.content, [one.url_citation.model_dump() for one in message.annotations]
+        text, found = (
+            message.content,
+            [one.url_citation.model_dump() for one in message.annotations],
+        )
     assert text == "Ten [1][2]. A list [7] or r[4] x [3]; four [1], open [1"
     assert [text[one["start_index"] : one["end_index"]] for one in found] == ["[1]", "[2]", "[3]"]
     assert [one["url"].rpartition("-")[2] for one in found] == ["12", "1", "4"]
     assert {one["marker"]: one["number"] for one in ours["sources"]} == {1: 2, 4: 3, 12: 1}
 
 
-async def test_the_stream_ends_with_done_and_without_usage_unasked(site_url: str, user: User, workflow: Any) -> None:
+async def test_the_stream_ends_with_done_and_without_usage_unasked(
+    site_url: str, user: User, workflow: Any
+) -> None:
     key = await sync_to_async(program_key)(user, "ask")
     body = {"model": "ragsite", "messages": QUESTION, "stream": True}
     async with httpx.AsyncClient() as http:
@@ -89,10 +118,16 @@ async def test_the_stream_ends_with_done_and_without_usage_unasked(site_url: str
             f"{site_url}/v1/chat/completions", json=body, headers={"Authorization": f"Bearer {key}"}
         )
     lines = [line for line in answer.text.split("\n") if line.startswith("data:")]
-    assert lines[-1] == "data: [DONE]" and '"usage": null' not in answer.text and '"choices": []' not in answer.text
+    assert (
+        lines[-1] == "data: [DONE]"
+        and '"usage": null' not in answer.text
+        and '"choices": []' not in answer.text
+    )
 
 
-async def test_what_is_asked_back_is_an_answer_with_a_list(client: AsyncOpenAI, workflow: ScriptedWorkflow) -> None:
+async def test_what_is_asked_back_is_an_answer_with_a_list(
+    client: AsyncOpenAI, workflow: ScriptedWorkflow
+) -> None:
     workflow.decision, workflow.sources, workflow.chunks = "CLARIFY", (), ("Which library?",)
     workflow.clarification = Clarification(question="Which library?", options=("Main", "Law"))
     answer = await ask(client)
@@ -102,7 +137,9 @@ async def test_what_is_asked_back_is_an_answer_with_a_list(client: AsyncOpenAI, 
     assert "".join(texts) == "Which library?\n\n- Main\n- Law"
 
 
-async def test_the_history_comes_from_the_messages(client: AsyncOpenAI, workflow: ScriptedWorkflow) -> None:
+async def test_the_history_comes_from_the_messages(
+    client: AsyncOpenAI, workflow: ScriptedWorkflow
+) -> None:
     earlier = [
         {"role": "system", "content": "You are a pirate."},
         {"role": "user", "content": [{"type": "text", "text": "Is there a library?"}]},
@@ -126,7 +163,12 @@ async def test_the_history_comes_from_the_messages(client: AsyncOpenAI, workflow
     ],
 )  # fmt: skip
 async def test_a_model_says_how_and_where(
-    client: AsyncOpenAI, user: User, workflow: ScriptedWorkflow, model: str, workflow_name: str, rewrite: bool | None
+    client: AsyncOpenAI,
+    user: User,
+    workflow: ScriptedWorkflow,
+    model: str,
+    workflow_name: str,
+    rewrite: bool | None,
 ) -> None:
     policies = await sync_to_async(CollectionFactory)(name="policies", owner=user)
     more = {"collections": ["policies"], "options": {"top_k": 3}} if model == "ragsite" else {}
@@ -139,20 +181,32 @@ async def test_a_model_says_how_and_where(
     assert asked.options.top_k == (3 if more else None)
 
 
-async def test_models_are_listed_with_the_collections_that_are_seen(client: AsyncOpenAI, user: User) -> None:
+async def test_models_are_listed_with_the_collections_that_are_seen(
+    client: AsyncOpenAI, user: User
+) -> None:
     await sync_to_async(CollectionFactory)(name="policies", owner=user, visibility="private")
     await sync_to_async(CollectionFactory)(name="secret", visibility="private")
     names = [model.id async for model in client.models.list()]
     assert names[:4] == ["ragsite", "ragsite/quick", "ragsite/careful", "ragsite/thorough"]
-    assert f"ragsite:{user.username}/policies" in names and not any("secret" in name for name in names)
+    assert f"ragsite:{user.username}/policies" in names and not any(
+        "secret" in name for name in names
+    )
     assert (await client.models.retrieve("ragsite/react")).id == "ragsite/react"
     with pytest.raises(openai.NotFoundError):
         await client.models.retrieve("gpt-5")
 
 
-async def test_langchain_speaks_to_it(site_url: str, user: User, workflow: ScriptedWorkflow) -> None:
+async def test_langchain_speaks_to_it(
+    site_url: str, user: User, workflow: ScriptedWorkflow
+) -> None:
     key: Any = await sync_to_async(program_key)(user, "ask")
-    model = ChatOpenAI(base_url=f"{site_url}/v1", api_key=key, model="ragsite/careful", temperature=0, max_retries=0)
+    model = ChatOpenAI(
+        base_url=f"{site_url}/v1",
+        api_key=key,
+        model="ragsite/careful",
+        temperature=0,
+        max_retries=0,
+    )
     assert (await model.ainvoke("How many books?")).content == TEXT
     assert "".join([str(piece.content) async for piece in model.astream("How many books?")]) == TEXT
 
@@ -181,7 +235,11 @@ async def test_langchain_speaks_to_it(site_url: str, user: User, workflow: Scrip
     ],
 )  # fmt: skip
 async def test_what_is_wrong_is_told_in_openais_form(
-    client: AsyncOpenAI, workflow: ScriptedWorkflow, fields: dict[str, Any], status: int, param: str | None
+    client: AsyncOpenAI,
+    workflow: ScriptedWorkflow,
+    fields: dict[str, Any],
+    status: int,
+    param: str | None,
 ) -> None:
     with pytest.raises(openai.APIStatusError) as caught:
         await ask(client, **fields)
@@ -190,8 +248,12 @@ async def test_what_is_wrong_is_told_in_openais_form(
     assert error["type"] == "invalid_request_error" and not workflow.questions
 
 
-async def test_what_every_client_sends_is_taken(client: AsyncOpenAI, workflow: ScriptedWorkflow) -> None:
-    answer = await ask(client, temperature=0.2, max_tokens=50, top_p=1, seed=1, user="me", stop=["x"])
+async def test_what_every_client_sends_is_taken(
+    client: AsyncOpenAI, workflow: ScriptedWorkflow
+) -> None:
+    answer = await ask(
+        client, temperature=0.2, max_tokens=50, top_p=1, seed=1, user="me", stop=["x"]
+    )
     assert answer.choices[0].message.content == TEXT
 
 
@@ -199,7 +261,12 @@ async def test_what_every_client_sends_is_taken(client: AsyncOpenAI, workflow: S
 async def test_an_answer_names_what_of_its_request_was_ignored(
     client: AsyncOpenAI, workflow: ScriptedWorkflow, stream: bool
 ) -> None:
-    sent = {"tools": TOOLS, "tool_choice": "auto", "response_format": {"type": "text"}, "temperature": 0}
+    sent = {
+        "tools": TOOLS,
+        "tool_choice": "auto",
+        "response_format": {"type": "text"},
+        "temperature": 0,
+    }
     answer = await ask(client, **sent, stop=None, stream=stream)
     if stream:
         *_, answer = [chunk async for chunk in answer]
@@ -208,7 +275,10 @@ async def test_an_answer_names_what_of_its_request_was_ignored(
 
 async def test_keys_without_the_scope_or_none_are_refused(site_url: str, user: User) -> None:
     wrong = await sync_to_async(program_key)(user, "read")
-    for key, error in ((wrong, openai.PermissionDeniedError), ("rsk_nothing", openai.AuthenticationError)):
+    for key, error in (
+        (wrong, openai.PermissionDeniedError),
+        ("rsk_nothing", openai.AuthenticationError),
+    ):
         async with AsyncOpenAI(base_url=f"{site_url}/v1", api_key=key, max_retries=0) as stranger:
             with pytest.raises(error):
                 await ask(stranger)
@@ -247,7 +317,9 @@ async def test_a_failing_answer_is_an_error_before_and_in_a_stream(
             pass
 
 
-async def test_a_keys_limits_are_its_owners(client: AsyncOpenAI, user: User, workflow: Any, limits: Any) -> None:
+async def test_a_keys_limits_are_its_owners(
+    client: AsyncOpenAI, user: User, workflow: Any, limits: Any
+) -> None:
     limits(questions_per_minute=1)
     await ask(client)
     with pytest.raises(openai.RateLimitError) as caught:
@@ -257,7 +329,9 @@ async def test_a_keys_limits_are_its_owners(client: AsyncOpenAI, user: User, wor
 
 # ------------------------------------------------------------------------------------------------ leaving, keeping
 @pytest.mark.parametrize("stream", [True, False])
-async def test_who_leaves_stops_the_answer(client: AsyncOpenAI, workflow: ScriptedWorkflow, stream: bool) -> None:
+async def test_who_leaves_stops_the_answer(
+    client: AsyncOpenAI, workflow: ScriptedWorkflow, stream: bool
+) -> None:
     workflow.gate = asyncio.Semaphore(1)
     asking = asyncio.create_task(ask(client, stream=stream))
     while not workflow.questions:
@@ -290,13 +364,24 @@ async def test_a_conversation_is_kept_only_where_the_keys_owner_wants_it(
     assert await Session.objects.acount() == 1
 
 
-async def test_a_conversation_that_goes_on_is_one(site_url: str, user: User, workflow: ScriptedWorkflow) -> None:
+async def test_a_conversation_that_goes_on_is_one(
+    site_url: str, user: User, workflow: ScriptedWorkflow
+) -> None:
     key = await sync_to_async(program_key)(user, "ask", keeps_conversations=True)
-    workflow.sources, workflow.chunks = (source(7),), (TEXT.replace("1", "7"),)  # clients have it as [1]
+    workflow.sources, workflow.chunks = (
+        (source(7),),
+        (TEXT.replace("1", "7"),),
+    )  # clients have it as [1]
     async with AsyncOpenAI(base_url=f"{site_url}/v1", api_key=key) as client:
         await ask(client)
-        said = [*QUESTION, {"role": "assistant", "content": TEXT}, {"role": "user", "content": "And journals?"}]
+        said = [
+            *QUESTION,
+            {"role": "assistant", "content": TEXT},
+            {"role": "user", "content": "And journals?"},
+        ]
         await ask(client, messages=said)
-        await ask(client, messages=said)  # asked again: the answer before it is no longer the last one
+        await ask(
+            client, messages=said
+        )  # asked again: the answer before it is no longer the last one
     counts = Session.objects.annotate(count=Count("messages")).values_list("count", flat=True)
     assert sorted([count async for count in counts]) == [2, 4]

@@ -13,7 +13,9 @@ from tests.factories import SessionFactory
 
 
 async def sessions(api: Api, *titles: str) -> dict[str, str]:
-    made: list[Session] = [await sync_to_async(SessionFactory)(user=api.user, title=title) for title in titles]  # type: ignore[misc]
+    made: list[Session] = [
+        await sync_to_async(SessionFactory)(user=api.user, title=title) for title in titles
+    ]  # type: ignore[misc]
     return {session.title: str(session.pk) for session in made}
 
 
@@ -22,7 +24,9 @@ async def change(api: Api, session_id: str, **fields: Any) -> Any:
 
 
 async def listed(api: Api, query: str = "") -> list[str]:
-    return [row["title"] for row in (await api.call("get", f"/api/sessions{query}")).json()["results"]]
+    return [
+        row["title"] for row in (await api.call("get", f"/api/sessions{query}")).json()["results"]
+    ]
 
 
 async def test_pinned_ones_come_first_and_the_archive_is_apart(api: Api) -> None:
@@ -45,7 +49,10 @@ async def test_folders_are_listed_and_filtered_by(api: Api, other_api: Api) -> N
     assert await listed(api, "?folder=Thesis%20work") == ["A"]
     assert await listed(api, "?folder=") == ["C"]
     folders = (await api.call("get", "/api/sessions/folders")).json()
-    assert folders["results"] == [{"name": "Admin", "session_count": 1}, {"name": "Thesis work", "session_count": 1}]
+    assert folders["results"] == [
+        {"name": "Admin", "session_count": 1},
+        {"name": "Thesis work", "session_count": 1},
+    ]
     assert (await other_api.call("get", "/api/sessions/folders")).json()["count"] == 0
     await change(api, ids["C"], folder="Admin")
     await change(api, ids["B"], pinned=True)

@@ -27,7 +27,12 @@ def run(language: str, example: str, *, site: str, key: str) -> str:
     if language == "sh":
         names = {"site": site, "key": key}
         done = subprocess.run(
-            ["bash", "-euc", example], env=names, capture_output=True, text=True, timeout=60, check=True
+            ["bash", "-euc", example],
+            env=names,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
         )
         return done.stdout
     printed = io.StringIO()
@@ -39,12 +44,15 @@ def run(language: str, example: str, *, site: str, key: str) -> str:
 async def test_each_example_prints_an_answer(
     site_url: str, user: User, milvus: Any, offline: None, workflow: ScriptedWorkflow
 ) -> None:
-    loans = await sync_to_async(DocumentFactory)(collection=await sync_to_async(CollectionFactory)(builtin=True))
+    loans = await sync_to_async(DocumentFactory)(
+        collection=await sync_to_async(CollectionFactory)(builtin=True)
+    )
     await sync_to_async(ChunkFactory)(document=loans, text="Ten books may be borrowed.")
     await index_repair()
     key = await sync_to_async(program_key)(user, "read", "ask")
     printed = [
-        await asyncio.to_thread(run, language, example, site=site_url, key=key) for language, example in EXAMPLES
+        await asyncio.to_thread(run, language, example, site=site_url, key=key)
+        for language, example in EXAMPLES
     ]
     assert [language for language, _ in EXAMPLES] == ["sh", "python", "python"]
     assert "Ten books may be borrowed." in printed[0]

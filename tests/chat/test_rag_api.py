@@ -38,15 +38,25 @@ async def told(response: Any) -> list[tuple[str, dict[str, Any]]]:
     """Ids and events of an SSE response."""
     events = []
     async for part in response.streaming_content:
-        fields = dict(line.split(": ", 1) for line in part.decode().strip().split("\n") if not line.startswith(":"))
+        fields = dict(
+            line.split(": ", 1)
+            for line in part.decode().strip().split("\n")
+            if not line.startswith(":")
+        )
         if fields:
             events.append((fields["id"], json.loads(fields["data"])))
     return events
 
 
 # ------------------------------------------------------------------------------------------------ query
-async def test_query_answers_with_answer_sources_and_steps(api: Api, workflow: ScriptedWorkflow) -> None:
-    workflow.sources = (of_file(1, "loans.pdf"), of_file(2, "other.pdf", cited=False), of_file(3, "loans.pdf"))
+async def test_query_answers_with_answer_sources_and_steps(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    workflow.sources = (
+        of_file(1, "loans.pdf"),
+        of_file(2, "other.pdf", cited=False),
+        of_file(3, "loans.pdf"),
+    )
     response = await query(api)
     assert response.status_code == 200
     data = response.json()
@@ -58,7 +68,9 @@ async def test_query_answers_with_answer_sources_and_steps(api: Api, workflow: S
 
 
 @pytest.mark.parametrize("text", ["", "   ", None, 7, ["x"], {"a": 1}])
-async def test_a_bad_query_is_refused_by_its_name(api: Api, workflow: ScriptedWorkflow, text: Any) -> None:
+async def test_a_bad_query_is_refused_by_its_name(
+    api: Api, workflow: ScriptedWorkflow, text: Any
+) -> None:
     response = await query(api, text)
     assert response.status_code == 400
     assert list(response.json()["error"]["fields"]) == ["query"]
@@ -74,10 +86,18 @@ async def test_the_stream_has_the_seeds_events(api: Api, workflow: ScriptedWorkf
     assert {event["type"] for event in events} == {"reasoning", "tool_call", "chunk", "done"}
     assert all(set(event) == {"type", "content"} for event in events[:-1])
     assert "".join(event["content"] for event in events if event["type"] == "chunk") == TEXT
-    assert events[-1] == {"type": "done", "content": TEXT, "done": True, "answer": TEXT, "sources": ["loans.pdf"]}
+    assert events[-1] == {
+        "type": "done",
+        "content": TEXT,
+        "done": True,
+        "answer": TEXT,
+        "sources": ["loans.pdf"],
+    }
 
 
-async def test_a_failure_ends_the_stream_with_one_error(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_a_failure_ends_the_stream_with_one_error(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     workflow.error = UnavailableError("The index is away.")
     events = [event for _, event in await told(await stream(api))]
     assert events[-1] == {"type": "error", "content": "The index is away.", "done": True}
@@ -95,7 +115,9 @@ async def test_a_browser_that_reconnects_follows_the_answer_and_asks_nothing(
     assert len(workflow.questions) == 1
 
 
-async def test_nobody_follows_somebody_elses_answer(api: Api, other_api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_nobody_follows_somebody_elses_answer(
+    api: Api, other_api: Api, workflow: ScriptedWorkflow
+) -> None:
     events = await told(await stream(api))
     response = await stream(other_api, **{"Last-Event-ID": events[0][0]})
     assert response.status_code == 404
@@ -104,13 +126,17 @@ async def test_nobody_follows_somebody_elses_answer(api: Api, other_api: Api, wo
 # ------------------------------------------------------------------------------------------------ who may ask
 
 
-@pytest.mark.parametrize(("site", "status"), [("cross-site", 403), ("same-site", 403), ("same-origin", 200)])
+@pytest.mark.parametrize(
+    ("site", "status"), [("cross-site", 403), ("same-site", 403), ("same-origin", 200)]
+)
 async def test_a_page_of_another_site_can_not_ask_with_the_readers_cookie(
     api: Api, workflow: ScriptedWorkflow, site: str, status: int
 ) -> None:
     client = AsyncClient()
     await sync_to_async(client.force_login)(api.user)
-    response = await client.get("/api/rag/query-stream?query=books", headers={"Sec-Fetch-Site": site})
+    response = await client.get(
+        "/api/rag/query-stream?query=books", headers={"Sec-Fetch-Site": site}
+    )
     assert response.status_code == status
     if status == 200:
         await told(response)

@@ -30,7 +30,16 @@ def test_markers_with_a_source_become_links() -> None:
 )
 def test_nothing_harmful_gets_through(text: str) -> None:
     html = render_answer(text, markers={1})
-    for tag in ("<script", "<img", "<svg", "<iframe", 'href="javascript', 'href="data', "<a onclick", ' onclick="'):
+    for tag in (
+        "<script",
+        "<img",
+        "<svg",
+        "<iframe",
+        'href="javascript',
+        'href="data',
+        "<a onclick",
+        ' onclick="',
+    ):
         assert tag not in html
 
 
@@ -44,5 +53,7 @@ def test_nothing_harmful_gets_through(text: str) -> None:
         ("It is 5.", "Something else.", "<p>It is 5.</p>"),
     ],
 )  # fmt: skip
-def test_weak_sentences_are_marked_whatever_stands_inside_them(text: str, weak: str, html: str) -> None:
+def test_weak_sentences_are_marked_whatever_stands_inside_them(
+    text: str, weak: str, html: str
+) -> None:
     assert html in render_answer(text, markers={1}, weak=[weak])

@@ -45,10 +45,16 @@ async def test_answer_that_takes_too_long_fails_with_its_text(
     response = await api.ask()
     message = await Message.objects.aget(role="assistant")
     assert (response.status_code, response.json()["error"]["code"]) == (503, "timeout")
-    assert (message.status, message.text, workflow.cancelled) == ("failed", "Undergraduates may ", 1)
+    assert (message.status, message.text, workflow.cancelled) == (
+        "failed",
+        "Undergraduates may ",
+        1,
+    )
 
 
-async def test_shutdown_marks_running_answers_interrupted_with_their_text(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_shutdown_marks_running_answers_interrupted_with_their_text(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     workflow.hold(2)
     response = await api.ask(stream=True)
     seen = []
@@ -76,7 +82,10 @@ async def test_database_error_at_the_end_still_ends_the_stream(
 async def test_start_of_the_server_marks_the_answers_of_a_killed_one() -> None:
     session = await sync_to_async(SessionFactory)()
     message = await sync_to_async(MessageFactory)(
-        session=session, status="streaming", text="Half an", lease_expires_at=timezone.now() + timedelta(minutes=1)
+        session=session,
+        status="streaming",
+        text="Half an",
+        lease_expires_at=timezone.now() + timedelta(minutes=1),
     )
     sent: list[str] = []
     received: asyncio.Queue[dict[str, str]] = asyncio.Queue()
@@ -108,7 +117,9 @@ async def test_a_starting_process_loads_the_built_in_model_whatever_server_is_th
     await process
 
 
-async def test_answer_of_a_deleted_session_ends_with_an_error(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_answer_of_a_deleted_session_ends_with_an_error(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     workflow.hold()
     response = await api.ask(stream=True)
     events = events_of(response)
@@ -124,15 +135,23 @@ async def test_answer_of_a_deleted_session_ends_with_an_error(api: Api, workflow
 async def test_stop_reaches_the_run_of_another_process(
     api: Api, workflow: ScriptedWorkflow, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = os.environ.get("RAGSITE_TEST_REDIS_URL") or pytest.skip("RAGSITE_TEST_REDIS_URL is not set")
+    url = os.environ.get("RAGSITE_TEST_REDIS_URL") or pytest.skip(
+        "RAGSITE_TEST_REDIS_URL is not set"
+    )
     settings.REDIS_URL = url
     settings.CHANNEL_LAYERS = {"default": redis_channel_layer(url)}
-    monkeypatch.setattr("chat.services.stop.run_find", lambda message_id: None)  # as if it ran elsewhere
+    monkeypatch.setattr(
+        "chat.services.stop.run_find", lambda message_id: None
+    )  # as if it ran elsewhere
     workflow.hold(1)
     response = await api.ask(stream=True)
     async for event in events_of(response):
         if event["type"] == "chunk":
             break
     stopped = (await api.call("post", f"/api/messages/{event['message_id']}/stop")).json()
-    assert (stopped["status"], stopped["answer"], workflow.cancelled) == ("stopped", "Undergraduates may ", 1)
+    assert (stopped["status"], stopped["answer"], workflow.cancelled) == (
+        "stopped",
+        "Undergraduates may ",
+        1,
+    )
     await close_event_log()

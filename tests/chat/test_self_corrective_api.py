@@ -21,16 +21,29 @@ async def post(api: Api, **body: Any) -> Any:
 
 async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: Any) -> None:
     await handbook()
-    online.reply(match="is_relevant", json={"is_relevant": True, "confidence": 9, "reasoning": "it states the number"})
+    online.reply(
+        match="is_relevant",
+        json={"is_relevant": True, "confidence": 9, "reasoning": "it states the number"},
+    )
     online.reply(structured=False, text="Ten books [1].")
     response = await post(api, topK=2, milvusConfig={"collectionName": "handbook"})
     data = response.json()
     assert response.status_code == 200, data
     assert (data["success"], data["answer"]) == (True, "Ten books [1].")
-    assert data["query"] == {"original": QUESTION, "final": QUESTION, "wasRewritten": False, "rewriteCount": 0}
+    assert data["query"] == {
+        "original": QUESTION,
+        "final": QUESTION,
+        "wasRewritten": False,
+        "rewriteCount": 0,
+    }
     assert data["rewriteHistory"] == []
     retrieval, grader = data["retrieval"], data["graderResult"]
-    assert retrieval["totalDocuments"] == retrieval["filteredDocuments"] == len(retrieval["documents"]) <= 2
+    assert (
+        retrieval["totalDocuments"]
+        == retrieval["filteredDocuments"]
+        == len(retrieval["documents"])
+        <= 2
+    )
     assert retrieval["documents"][0]["gradeResult"]["reasoning"] == "it states the number"
     assert "ten books" in retrieval["documents"][0]["content"]
     assert (grader["passRate"], grader["shouldRewrite"]) == (1.0, False)
@@ -42,11 +55,17 @@ async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: A
     assert any(line.startswith("RETRIEVE: ") for line in data["workflow"]["decisionPath"])
 
 
-async def test_rewrites_and_the_documents_that_failed_are_told(api: Api, handbook: Handbook, online: Any) -> None:
+async def test_rewrites_and_the_documents_that_failed_are_told(
+    api: Api, handbook: Handbook, online: Any
+) -> None:
     await handbook()
     online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 8})
     for number in (1, 2):
-        rewrite = {"rewritten_query": f"loan limit {number}", "rewrite_reason": "too long", "keywords": ["loan"]}
+        rewrite = {
+            "rewritten_query": f"loan limit {number}",
+            "rewrite_reason": "too long",
+            "keywords": ["loan"],
+        }
         online.reply(match="rewritten_query", json=rewrite, times=1)
     data = (await post(api, maxRewriteAttempts=2, gradePassThreshold=0.8)).json()
     assert data["decision"] == "NO_ANSWER"
@@ -67,7 +86,9 @@ async def test_it_can_be_followed_as_events(api: Api, handbook: Handbook, offlin
     assert events[0]["workflow"] == "self_corrective"
     assert types(events)[-1] == "done"
     graded = next(
-        event["step"] for event in events if event["type"] == "reasoning" and event["step"]["name"] == "grade"
+        event["step"]
+        for event in events
+        if event["type"] == "reasoning" and event["step"]["name"] == "grade"
     )
     assert graded["detail"]["documents"][0]["reason"]
 
@@ -85,7 +106,9 @@ async def test_it_can_be_followed_as_events(api: Api, handbook: Handbook, offlin
         ({"sessionId": 5}, "sessionId"),
     ],
 )  # fmt: skip
-async def test_wrong_input_is_refused_by_its_field(api: Api, workflow: ScriptedWorkflow, body: Any, field: str) -> None:
+async def test_wrong_input_is_refused_by_its_field(
+    api: Api, workflow: ScriptedWorkflow, body: Any, field: str
+) -> None:
     response = await post(api, **body)
     assert response.status_code == 400
     assert field in response.json()["error"]["fields"]
@@ -104,17 +127,28 @@ async def test_at_the_limit_an_answer_is_written_although_no_document_passed_whe
     assert "an answer was asked for all the same" in data["graderResult"]["reasoning"]
 
 
-async def test_the_seeds_own_example_works_as_it_stands(api: Api, handbook: Handbook, offline: None) -> None:
+async def test_the_seeds_own_example_works_as_it_stands(
+    api: Api, handbook: Handbook, offline: None
+) -> None:
     await handbook()
-    example = {"topK": 5, "similarityThreshold": 0.3, "maxRewriteAttempts": 3, "gradePassThreshold": 0.6}
+    example = {
+        "topK": 5,
+        "similarityThreshold": 0.3,
+        "maxRewriteAttempts": 3,
+        "gradePassThreshold": 0.6,
+    }
     response = await post(
-        api, **example, milvusConfig={"address": "localhost:19530", "collectionName": "rag_documents"}
+        api,
+        **example,
+        milvusConfig={"address": "localhost:19530", "collectionName": "rag_documents"},
     )
     assert response.status_code == 200, response.json()
     assert response.json()["retrieval"]["totalDocuments"]
 
 
-async def test_another_unknown_collection_is_still_refused(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_another_unknown_collection_is_still_refused(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     response = await post(api, milvusConfig={"collectionName": "rag_other"})
     assert response.status_code == 404
     assert not workflow.questions
@@ -123,14 +157,18 @@ async def test_another_unknown_collection_is_still_refused(api: Api, workflow: S
 async def test_a_collection_of_the_seeds_name_is_searched_alone(
     api: Api, workflow: ScriptedWorkflow, user: User
 ) -> None:
-    named = await sync_to_async(CollectionFactory)(name="rag_documents", owner=user, visibility="private")
+    named = await sync_to_async(CollectionFactory)(
+        name="rag_documents", owner=user, visibility="private"
+    )
     await sync_to_async(CollectionFactory)(name="handbook", owner=user, visibility="private")
     assert (await post(api, milvusConfig={"collectionName": "rag_documents"})).status_code == 200
     (question,) = workflow.questions
     assert question.scope.ids == (str(named.pk),)
 
 
-@pytest.mark.parametrize("address", ["milvus.internal:19530", "http://milvus.internal:19530/", "milvus.internal"])
+@pytest.mark.parametrize(
+    "address", ["milvus.internal:19530", "http://milvus.internal:19530/", "milvus.internal"]
+)
 async def test_the_sites_own_milvus_is_a_name_of_its_index(
     api: Api, workflow: ScriptedWorkflow, rag_settings: Any, address: str
 ) -> None:
@@ -141,7 +179,14 @@ async def test_the_sites_own_milvus_is_a_name_of_its_index(
 
 @pytest.mark.parametrize(
     "address",
-    ["localhost:19531", "http://169.254.169.254/", "milvus.example:19530", "http://u:p@localhost:19530", "[", "::1"],
+    [
+        "localhost:19531",
+        "http://169.254.169.254/",
+        "milvus.example:19530",
+        "http://u:p@localhost:19530",
+        "[",
+        "::1",
+    ],
 )
 async def test_any_other_address_is_refused_with_the_name_of_the_setting_unless_it_was_allowed(
     api: Api, workflow: ScriptedWorkflow, rag_settings: Any, address: str

@@ -14,7 +14,9 @@ from tests.factories import SessionFactory, SourceFactory, answered
 
 def _conversation(user: Any, title: str = "Loans", answer: str = "Ten books [1].") -> Session:
     session: Session = SessionFactory(user=user, title=title)
-    SourceFactory(message=answered(session=session, text=answer), marker=1, title="Library rules", page=2)
+    SourceFactory(
+        message=answered(session=session, text=answer), marker=1, title="Library rules", page=2
+    )
     return session
 
 
@@ -31,7 +33,10 @@ async def test_search_finds_titles_and_messages(api: Api) -> None:
     await sync_to_async(_conversation)(api.user, "Exam dates", "In May.")
     await sync_to_async(_conversation)(api.user, "Loans", "Zwölf Bücher.")
     found = [
-        [item["title"] for item in (await api.call("get", f"/api/sessions?search={words}")).json()["results"]]
+        [
+            item["title"]
+            for item in (await api.call("get", f"/api/sessions?search={words}")).json()["results"]
+        ]
         for words in ("exam", "Bücher", "nothing")
     ]
     assert found == [["Exam dates"], ["Loans"], []]
@@ -45,7 +50,9 @@ async def test_a_bad_query_parameter_is_bad_input(api: Api) -> None:
 
 async def test_rename(api: Api) -> None:
     session = await sync_to_async(_conversation)(api.user)
-    response = await api.call("patch", f"/api/sessions/{session.pk}", {"title": "  Library   loans "})
+    response = await api.call(
+        "patch", f"/api/sessions/{session.pk}", {"title": "  Library   loans "}
+    )
     await session.arefresh_from_db()
     assert (response.status_code, session.title) == (200, "Library loans")
 
@@ -56,7 +63,9 @@ async def test_delete_takes_the_messages_along(api: Api) -> None:
     assert await Message.objects.filter(session_id=session.pk).acount() == 0
 
 
-async def test_delete_stops_the_answer_that_is_being_written(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_delete_stops_the_answer_that_is_being_written(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     workflow.hold()
     started = await api.begin()
     response = await api.call("delete", f"/api/sessions/{started['session_id']}")

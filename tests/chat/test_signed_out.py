@@ -63,7 +63,9 @@ async def tab() -> AsyncIterator[Any]:
     opened: list[WebsocketCommunicator] = []
 
     async def open_tab(browser: AsyncClient) -> WebsocketCommunicator:
-        opened.append(WebsocketCommunicator(application, "/ws/chat/", headers=await cookie_headers(browser)))
+        opened.append(
+            WebsocketCommunicator(application, "/ws/chat/", headers=await cookie_headers(browser))
+        )
         assert (await opened[-1].connect())[0]
         return opened[-1]
 
@@ -78,7 +80,9 @@ async def is_open(communicator: WebsocketCommunicator) -> bool:
     return answer["type"] == "websocket.send"
 
 
-@pytest.mark.parametrize("end", [revoke_tokens, change_password, deactivate, delete, leave_everywhere])
+@pytest.mark.parametrize(
+    "end", [revoke_tokens, change_password, deactivate, delete, leave_everywhere]
+)
 async def test_a_tokens_socket_closes(socket: Any, user: User, end: Any) -> None:
     tab: Socket = await socket()
     await end(user)

@@ -18,7 +18,10 @@ from tests.retrieval.knowledge.ingest.files import pdf_bytes
 from tests.retrieval.read_documents import read_document_row
 
 pytestmark = pytest.mark.django_db
-PAGES = ["Loans\nStudents may borrow ten books.\nBooks are kept for four\nweeks, and can be", "renewed twice.\nFines."]
+PAGES = [
+    "Loans\nStudents may borrow ten books.\nBooks are kept for four\nweeks, and can be",
+    "renewed twice.\nFines.",
+]
 TEN = "Students may borrow ten books."
 
 
@@ -29,7 +32,9 @@ def document(settings: Any, tmp_path: Path) -> Document:
 
 
 def cited(document: Document) -> Source:
-    return Source(marker=1, chunk=stored_chunk(document.chunks.first()), scores=Scores(), cited=True)
+    return Source(
+        marker=1, chunk=stored_chunk(document.chunks.first()), scores=Scores(), cited=True
+    )
 
 
 def test_a_finished_answer_keeps_them_and_its_message_tells_them(document: Document) -> None:
@@ -38,8 +43,12 @@ def test_a_finished_answer_keeps_them_and_its_message_tells_them(document: Docum
     source = cited(document)
     at = source.chunk.text.index(TEN)
     evidence = (SentenceEvidence(1, at, at + len(TEN)),)
-    sentence = GroundedSentence(sentence="Ten are lent [1].", start=0, end=17, markers=(1,), evidence=evidence)
-    written = Answer(decision="ANSWER", text="Ten are lent [1].", sources=(source,), grounding=(sentence,))
+    sentence = GroundedSentence(
+        sentence="Ten are lent [1].", start=0, end=17, markers=(1,), evidence=evidence
+    )
+    written = Answer(
+        decision="ANSWER", text="Ten are lent [1].", sources=(source,), grounding=(sentence,)
+    )
     outcome = Outcome(status="complete", answer=written)
     assert answer_finish(message_id=message.pk, run_id=run, outcome=outcome)
     document.delete()
@@ -48,4 +57,8 @@ def test_a_finished_answer_keeps_them_and_its_message_tells_them(document: Docum
     [span] = told["spans"]
     assert told["text"][span["start"] : span["end"]] == TEN and span["page"] == 1
     [[left, top, right, bottom]] = span["boxes"]
-    assert left == pytest.approx(60 / 612, abs=0.01) and 0.2 < right - left < 0.4 and 0.005 < bottom - top < 0.04
+    assert (
+        left == pytest.approx(60 / 612, abs=0.01)
+        and 0.2 < right - left < 0.4
+        and 0.005 < bottom - top < 0.04
+    )

@@ -26,7 +26,9 @@ def _silent_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 def _mark_silent(message_id: str) -> int:
     """In one transaction, so that no sign of life comes between."""
     with transaction.atomic():
-        Message.objects.filter(pk=message_id).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+        Message.objects.filter(pk=message_id).update(
+            lease_expires_at=timezone.now() - timedelta(seconds=1)
+        )
         return answers_mark_interrupted(pk=message_id)
 
 
@@ -53,12 +55,16 @@ async def test_run_that_was_taken_for_dead_finishes_its_answer(
     assert rest[-1]["answer"] == TEXT
 
 
-async def test_answer_that_was_asked_for_again_refuses_its_late_run(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_answer_that_was_asked_for_again_refuses_its_late_run(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
     workflow.hold(1)
     events = events_of(await api.ask(stream=True))
     late = await anext(events)
     await _taken_for_dead(late["message_id"])
-    again = await api.call("post", f"/api/messages/{late['message_id']}/regenerate", {"stream": True})
+    again = await api.call(
+        "post", f"/api/messages/{late['message_id']}/regenerate", {"stream": True}
+    )
     assert again.status_code == 200
     workflow.go_on()
     rest = [event async for event in events]
@@ -116,5 +122,8 @@ async def test_workflow_that_takes_no_notice_of_a_stop_is_left_behind(
     path = f"/api/messages/{started['message_id']}/events"
     events = [event async for event in events_of(await api.call("get", path))]
     assert (stopped["status"], stopped["answer"]) == ("stopped", "Ten. And twelve.")
-    assert [event["content"] for event in events if event["type"] == "chunk"] == ["Ten.", " And twelve."]
+    assert [event["content"] for event in events if event["type"] == "chunk"] == [
+        "Ten.",
+        " And twelve.",
+    ]
     assert types(events)[-1] == "done"

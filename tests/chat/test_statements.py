@@ -8,7 +8,15 @@ import pytest
 from django.db.backends.utils import CursorWrapper
 from django.db.models import ForeignKey, Model
 
-from chat.models import AnswerReview, DecisionStep, FilledPrompt, Message, ReviewedCollection, Session, Source
+from chat.models import (
+    AnswerReview,
+    DecisionStep,
+    FilledPrompt,
+    Message,
+    ReviewedCollection,
+    Session,
+    Source,
+)
 from tests.chat.conftest import Api, Handbook
 
 MOST = 34  # however many passages are found; with BEGIN and COMMIT of three transactions 40
@@ -44,8 +52,14 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 async def foreign_keys(model: type[Model]) -> int:
     """Filled ones of the rows that are there: PostgreSQL looks each of them up, by a statement of its own."""
-    checked = [field for field in model._meta.fields if isinstance(field, ForeignKey) and field.db_constraint]
-    return sum([await model._default_manager.exclude(**{field.name: None}).acount() for field in checked])
+    checked = [
+        field
+        for field in model._meta.fields
+        if isinstance(field, ForeignKey) and field.db_constraint
+    ]
+    return sum(
+        [await model._default_manager.exclude(**{field.name: None}).acount() for field in checked]
+    )
 
 
 async def looked_up() -> int:
@@ -63,12 +77,18 @@ async def asked(api: Api, statements: list[str]) -> int:
     return count + await looked_up() - before
 
 
-async def test_a_question_without_a_model(api: Api, handbook: Handbook, offline: Any, statements: list[str]) -> None:
+async def test_a_question_without_a_model(
+    api: Api, handbook: Handbook, offline: Any, statements: list[str]
+) -> None:
     await handbook()
-    assert await asked(api, statements) <= MOST + 1  # what stands beside a passage is read, to be shown with it
+    assert (
+        await asked(api, statements) <= MOST + 1
+    )  # what stands beside a passage is read, to be shown with it
 
 
-async def test_a_question_with_a_model(api: Api, handbook: Handbook, online: Any, statements: list[str]) -> None:
+async def test_a_question_with_a_model(
+    api: Api, handbook: Handbook, online: Any, statements: list[str]
+) -> None:
     await handbook()
     assert await asked(api, statements) <= MOST
 

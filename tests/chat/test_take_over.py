@@ -51,19 +51,32 @@ async def left(api: Api, *events: dict[str, Any]) -> Message:
 
     def make() -> Any:
         question: Any = MessageFactory(question=True, session__user=api.user)
-        expired = {"lease_token": uuid4(), "lease_expires_at": timezone.now() - timedelta(seconds=1)}
+        expired = {
+            "lease_token": uuid4(),
+            "lease_expires_at": timezone.now() - timedelta(seconds=1),
+        }
         return MessageFactory(
-            session=question.session, reply_to=question, text="", status="streaming", decision="", usage={}, **expired
+            session=question.session,
+            reply_to=question,
+            text="",
+            status="streaming",
+            decision="",
+            usage={},
+            **expired,
         )
 
     message: Message = await sync_to_async(make)()
     for seq, event in enumerate([{"type": "started"}, *events], 1):
-        await get_event_log().append(str(message.pk), {"seq": seq, "message_id": str(message.pk), **event})
+        await get_event_log().append(
+            str(message.pk), {"seq": seq, "message_id": str(message.pk), **event}
+        )
     return message
 
 
 def shown(*steps: dict[str, Any], text: str = "") -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = [{"type": "reasoning", "content": "…", "step": one} for one in steps]
+    events: list[dict[str, Any]] = [
+        {"type": "reasoning", "content": "…", "step": one} for one in steps
+    ]
     if text:
         events += [{"type": "sources", "sources": [SOURCE]}, {"type": "chunk", "content": text}]
     return events
@@ -85,8 +98,14 @@ async def test_who_goes_on_keeps_text_path_and_fallbacks(api: Api, online: Any) 
     await run.task
     answer = await ended(api, message)
     assert (answer["status"], answer["answer"]) == ("complete", f"{BEGINNING} for four weeks [1].")
-    assert [one["name"] for one in answer["decision_path"]][:3] == ["retrieve", "rerank", "generate"]
-    assert [one["seq"] for one in answer["decision_path"]] == list(range(1, len(answer["decision_path"]) + 1))
+    assert [one["name"] for one in answer["decision_path"]][:3] == [
+        "retrieve",
+        "rerank",
+        "generate",
+    ]
+    assert [one["seq"] for one in answer["decision_path"]] == list(
+        range(1, len(answer["decision_path"]) + 1)
+    )
     assert answer["degraded"] == [{"step": "rerank", "reason": "the model is slow"}]
 
 
@@ -110,10 +129,16 @@ async def test_without_a_model_it_ends_with_all_that_was_shown(api: Api, offline
     assert [(one["marker"], one["cited"]) for one in answer["sources"]] == [(1, True)]
     assert [one["name"] for one in answer["decision_path"]] == ["retrieve", "rerank"]
     last = (await get_event_log().whole(str(message.pk)))[-1]  # who follows it is told at once
-    assert (last["type"], last["answer"], last["message"]["status"]) == ("done", BEGINNING, "interrupted")
+    assert (last["type"], last["answer"], last["message"]["status"]) == (
+        "done",
+        BEGINNING,
+        "interrupted",
+    )
 
 
-async def test_one_that_cannot_be_taken_over_is_in_nobodys_way(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_that_cannot_be_taken_over_is_in_nobodys_way(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = await left(api), await left(api)
     tried = []
 
@@ -133,8 +158,12 @@ async def test_one_that_cannot_be_taken_over_is_in_nobodys_way(api: Api, monkeyp
 
 
 @pytest.mark.redis
-async def test_a_run_that_writes_is_listened_for(api: Api, workflow: ScriptedWorkflow, settings: Any) -> None:
-    settings.REDIS_URL = os.environ.get("RAGSITE_TEST_REDIS_URL") or pytest.skip("RAGSITE_TEST_REDIS_URL is not set")
+async def test_a_run_that_writes_is_listened_for(
+    api: Api, workflow: ScriptedWorkflow, settings: Any
+) -> None:
+    settings.REDIS_URL = os.environ.get("RAGSITE_TEST_REDIS_URL") or pytest.skip(
+        "RAGSITE_TEST_REDIS_URL is not set"
+    )
     settings.CHANNEL_LAYERS = {"default": redis_channel_layer(settings.REDIS_URL)}
     workflow.hold()
     message_id = UUID((await api.begin())["message_id"])

@@ -14,7 +14,16 @@ from django.contrib.auth.models import User
 from chat.api.ws_auth import is_ours
 from chat.models import Message
 from ragsite.asgi import application
-from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, Socket, cookie_headers, eventually, program_key, types
+from tests.chat.conftest import (
+    TEXT,
+    Api,
+    ScriptedWorkflow,
+    Socket,
+    cookie_headers,
+    eventually,
+    program_key,
+    types,
+)
 from tests.factories import SessionFactory
 
 OURS = (b"origin", b"http://127.0.0.1:8000")
@@ -39,7 +48,9 @@ async def test_an_api_key_opens_it_where_it_may_ask(user: User) -> None:
         assert await _connect("/ws/chat/", (b"authorization", f"Bearer {key}".encode())) == opened
 
 
-async def test_somebody_elses_session_is_refused_like_none_at_all(user: User, stranger: User) -> None:
+async def test_somebody_elses_session_is_refused_like_none_at_all(
+    user: User, stranger: User
+) -> None:
     session = await sync_to_async(SessionFactory)(user=stranger)
     *_, cookie = await cookie_headers(user)
     assert await _connect(f"/ws/chat/{session.pk}/", OURS, cookie) == (False, 4404)
@@ -48,7 +59,9 @@ async def test_somebody_elses_session_is_refused_like_none_at_all(user: User, st
 
 async def test_options_of_a_workflow_come_through(socket: Any, workflow: ScriptedWorkflow) -> None:
     tab = await socket()
-    await tab.send("ask", message="How many?", workflow="self_corrective", options={"force_generate": True})
+    await tab.send(
+        "ask", message="How many?", workflow="self_corrective", options={"force_generate": True}
+    )
     await tab.until("done", "error")
     (question,) = workflow.questions
     assert question.options.force_generate is True
@@ -66,7 +79,11 @@ async def test_cookie_needs_an_origin_of_ours(user: User) -> None:
     [
         ("https://rag.example.org", "rag.example.org", True),
         ("https://rag.example.org:8443", "rag.example.org", False),
-        ("https://pages.example.com", "127.0.0.1:8000", True),  # trusted, whatever the proxy makes of the host
+        (
+            "https://pages.example.com",
+            "127.0.0.1:8000",
+            True,
+        ),  # trusted, whatever the proxy makes of the host
         ("http://pages.example.com", "127.0.0.1:8000", False),
         ("https://a.b.example.net:8443", "127.0.0.1:8000", True),
         ("https://example.net", "127.0.0.1:8000", False),
@@ -91,18 +108,26 @@ async def test_token_needs_no_origin(user: User, api: Api, scheme: str) -> None:
     assert await _connect(f"/ws/chat/?token={key}", OURS) == (False, 4401)
 
 
-async def test_ask_makes_a_session_and_streams_the_answer(socket: Any, workflow: ScriptedWorkflow) -> None:
+async def test_ask_makes_a_session_and_streams_the_answer(
+    socket: Any, workflow: ScriptedWorkflow
+) -> None:
     tab = await socket()
     await tab.send("ask", message="How many books?")
     events = await tab.until("done", "error")
     assert types(events)[0] == "started"
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert len({event["message_id"] for event in events}) == 1
-    assert "".join(event["content"] for event in events if event["type"] == "chunk") == events[-1]["answer"] == TEXT
+    assert (
+        "".join(event["content"] for event in events if event["type"] == "chunk")
+        == events[-1]["answer"]
+        == TEXT
+    )
     assert types(events).index("sources") < types(events).index("chunk")
 
 
-async def test_all_tabs_on_a_session_see_the_same_events(socket: Any, workflow: ScriptedWorkflow) -> None:
+async def test_all_tabs_on_a_session_see_the_same_events(
+    socket: Any, workflow: ScriptedWorkflow
+) -> None:
     first = await socket()
     await first.send("ask", message="First?")
     session_id = (await first.until("done"))[0]["session_id"]
@@ -111,14 +136,18 @@ async def test_all_tabs_on_a_session_see_the_same_events(socket: Any, workflow: 
     assert await first.until("done") == await second.until("done")
 
 
-async def test_another_users_tab_sees_nothing(socket: Any, stranger: User, workflow: ScriptedWorkflow) -> None:
+async def test_another_users_tab_sees_nothing(
+    socket: Any, stranger: User, workflow: ScriptedWorkflow
+) -> None:
     theirs, mine = await socket(of=stranger), await socket()
     await mine.send("ask", message="Mine?")
     await mine.until("done")
     assert await theirs.communicator.receive_nothing(timeout=0.05)
 
 
-async def test_resume_replays_what_was_missed_and_goes_on_live(socket: Any, workflow: ScriptedWorkflow) -> None:
+async def test_resume_replays_what_was_missed_and_goes_on_live(
+    socket: Any, workflow: ScriptedWorkflow
+) -> None:
     workflow.hold(1)
     dropped = await socket()
     await dropped.send("ask", message="Books?")
@@ -132,7 +161,9 @@ async def test_resume_replays_what_was_missed_and_goes_on_live(socket: Any, work
     assert "".join(event["content"] for event in seen + rest if event["type"] == "chunk") == TEXT
 
 
-async def test_stop_cancels_the_workflow_and_keeps_the_text(socket: Any, workflow: ScriptedWorkflow) -> None:
+async def test_stop_cancels_the_workflow_and_keeps_the_text(
+    socket: Any, workflow: ScriptedWorkflow
+) -> None:
     workflow.hold(2)
     tab = await socket()
     await tab.send("ask", message="Books?")
@@ -148,7 +179,9 @@ async def test_stop_cancels_the_workflow_and_keeps_the_text(socket: Any, workflo
     assert (stored.status, stored.text) == ("stopped", "Undergraduates may borrow ten ")
 
 
-async def test_stranger_can_neither_stop_nor_resume(socket: Any, stranger: User, workflow: ScriptedWorkflow) -> None:
+async def test_stranger_can_neither_stop_nor_resume(
+    socket: Any, stranger: User, workflow: ScriptedWorkflow
+) -> None:
     workflow.hold(1)
     mine, theirs = await socket(), await socket(of=stranger)
     await mine.send("ask", message="Books?")
@@ -168,7 +201,10 @@ FRAMES = [
     ('{"type": "ask", "message": 5}', "invalid"),
     ('{"type": "ask", "message": "\\ud800"}', "invalid"),
     ('{"type": "ask", "message": "a", "workflow": "magic"}', "invalid"),
-    ('{"type": "ask", "message": "a", "session_id": "00000000-0000-4000-8000-000000000000"}', "not_found"),
+    (
+        '{"type": "ask", "message": "a", "session_id": "00000000-0000-4000-8000-000000000000"}',
+        "not_found",
+    ),
     ('{"type": "ask", "message": "' + "x" * 9000 + '"}', "message_too_large"),
     ('{"type": "ask", "message": "a", "colour": "red"}', "invalid"),
     ('{"type": "ask", "message": "a", "options": {"top_k": 1e400}}', "invalid"),
@@ -180,7 +216,9 @@ FRAMES = [
 
 
 @pytest.mark.parametrize(("text", "code"), FRAMES, ids=[frame[:50] for frame, _ in FRAMES])
-async def test_bad_frame_is_answered_and_the_socket_stays(socket: Any, text: str, code: str) -> None:
+async def test_bad_frame_is_answered_and_the_socket_stays(
+    socket: Any, text: str, code: str
+) -> None:
     tab = await socket()
     await tab.communicator.send_to(text_data=text)
     answer = await tab.receive()

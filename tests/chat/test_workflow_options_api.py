@@ -19,9 +19,16 @@ def steps(data: Any, name: str) -> list[Any]:
 
 
 # ------------------------------------------------------------------------------------------------ self_corrective
-@pytest.mark.parametrize(("option", "decision"), [({"force_generate": True}, "ANSWER"), ({}, "NO_ANSWER")])
+@pytest.mark.parametrize(
+    ("option", "decision"), [({"force_generate": True}, "ANSWER"), ({}, "NO_ANSWER")]
+)
 async def test_force_generate_answers_where_no_document_passed(
-    api: Api, handbook: Handbook, online: Any, rag_settings: Any, option: dict[str, bool], decision: str
+    api: Api,
+    handbook: Handbook,
+    online: Any,
+    rag_settings: Any,
+    option: dict[str, bool],
+    decision: str,
 ) -> None:
     rag_settings(self_corrective={"max_rewrites": 0})
     await handbook()
@@ -52,28 +59,44 @@ async def test_planned_takes_a_question_apart_searches_its_parts_and_evaluates_w
         {"id": "t2", "type": "evaluate", "input": "", "depends_on": ["t1"], "priority": 1},
     ]
     criteria = [{"passage": 1, "criteria": [9] * 8}, {"passage": 2, "criteria": [8] * 8}]
-    online.reply(match=PLANS, json={"query_type": "multi_part", "complexity": "medium", "tasks": tasks})
-    online.reply(match="sub_queries", json={"sub_queries": ["books of an undergraduate", "deposit for a room"]})
+    online.reply(
+        match=PLANS, json={"query_type": "multi_part", "complexity": "medium", "tasks": tasks}
+    )
+    online.reply(
+        match="sub_queries",
+        json={"sub_queries": ["books of an undergraduate", "deposit for a room"]},
+    )
     online.reply(match='"criteria"', json={"passages": criteria, "verdict": "answer"})
     online.reply(match=REFLECTS, json={"scores": [9, 9, 9], "completeness": 10, "factuality": 10})
     online.reply(structured=False, text=ANSWER)
-    events = [event async for event in events_of(await api.ask(QUESTION, workflow="planned", stream=True))]
+    events = [
+        event async for event in events_of(await api.ask(QUESTION, workflow="planned", stream=True))
+    ]
     data = events[-1]["message"]
     searched = [step["detail"]["queries"][0]["text"] for step in steps(data, "retrieve")]
     assert searched == ["books of an undergraduate", "deposit for a room"]
     assert {task["state"] for task in steps(data, "plan")[0]["detail"]["tasks"]} == {"done"}
     assert steps(data, "rerank")[-1]["detail"]["reranker"] == "eight_criteria"
-    assert any("t2 evaluate: running" in event["content"] for event in events if event["type"] == "tool_call")
+    assert any(
+        "t2 evaluate: running" in event["content"]
+        for event in events
+        if event["type"] == "tool_call"
+    )
 
 
-async def test_the_problem_and_the_remedy_against_it_are_in_the_path(api: Api, handbook: Handbook, online: Any) -> None:
+async def test_the_problem_and_the_remedy_against_it_are_in_the_path(
+    api: Api, handbook: Handbook, online: Any
+) -> None:
     await handbook()
     poor = {"scores": [7, 7, 7], "completeness": 3, "factuality": 9}
     online.reply(match=REFLECTS, json=poor)
     online.reply(structured=False, text=ANSWER)
     data = (await api.ask(QUESTION, workflow="planned")).json()
     mended = steps(data, "plan")[1]
-    assert (mended["detail"]["problem"], mended["detail"]["remedy"]) == ("incomplete", "wide_search")
+    assert (mended["detail"]["problem"], mended["detail"]["remedy"]) == (
+        "incomplete",
+        "wide_search",
+    )
     assert "a part of the question is not covered → wide_search" in mended["summary"]
 
 
@@ -96,7 +119,9 @@ async def test_by_eight_criteria_only_good_passages_are_answered_from(
 ) -> None:
     rag_settings(rerank={"evaluator": "eight_criteria"})
     await handbook()
-    criteria = [{"passage": number, "criteria": [9 if number == 1 else 2] * 8} for number in (1, 2, 3)]
+    criteria = [
+        {"passage": number, "criteria": [9 if number == 1 else 2] * 8} for number in (1, 2, 3)
+    ]
     online.reply(match='"criteria"', json={"passages": criteria, "verdict": "answer"})
     online.reply(structured=False, text=ANSWER)
     data = (await api.ask("How many books may an undergraduate borrow?")).json()
@@ -105,7 +130,9 @@ async def test_by_eight_criteria_only_good_passages_are_answered_from(
 
 
 # ------------------------------------------------------------------------------------------------ react
-async def test_a_chatty_question_is_rewritten_by_the_models_word(api: Api, handbook: Handbook, online: Any) -> None:
+async def test_a_chatty_question_is_rewritten_by_the_models_word(
+    api: Api, handbook: Handbook, online: Any
+) -> None:
     await handbook()
     online.reply(match='"route"', json={"route": "rewrite"})
     online.reply(match="Tried before", json={"query": "loan limit undergraduate"})

@@ -34,9 +34,13 @@ def passage(text: str, **document: Any) -> Chunk:
     return ChunkFactory(document=DocumentFactory(**document), text=text, seq=0)
 
 
-def make_answer(question: str, chunks: Sequence[Chunk], *, user: User | None = None, **fields: Any) -> Message:
+def make_answer(
+    question: str, chunks: Sequence[Chunk], *, user: User | None = None, **fields: Any
+) -> Message:
     """An answer that cites each of the chunks once, unless `text` says otherwise."""
-    fields.setdefault("text", " ".join(f"It is so [{marker}]." for marker in range(1, len(chunks) + 1)))
+    fields.setdefault(
+        "text", " ".join(f"It is so [{marker}]." for marker in range(1, len(chunks) + 1))
+    )
     message = answered(question, session=SessionFactory(user=user or regular()), **fields)
     for marker, chunk in enumerate(chunks, start=1):
         SourceFactory(
@@ -54,7 +58,10 @@ def rate(message: Message, score: int, *tags: str, marker: int | None = None) ->
     """By the session's owner."""
     source = message.sources.get(marker=marker) if marker else None
     rating, _ = Rating.objects.update_or_create(
-        user=message.session.user, message=message, source=source, defaults={"score": score, "tags": list(tags)}
+        user=message.session.user,
+        message=message,
+        source=source,
+        defaults={"score": score, "tags": list(tags)},
     )
     return rating
 

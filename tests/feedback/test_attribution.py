@@ -21,7 +21,10 @@ def answer(
 ) -> RatedAnswer:
     sources = [CitedSource(marker, marker in cited) for marker in range(1, of + 1)]
     return RatedAnswer(
-        text=text, decision=fields.get("decision", "ANSWER"), status=fields.get("status", "complete"), sources=sources
+        text=text,
+        decision=fields.get("decision", "ANSWER"),
+        status=fields.get("status", "complete"),
+        sources=sources,
     )
 
 
@@ -40,12 +43,17 @@ def test_a_good_answer_credits_what_it_cites_in_proportion_to_use() -> None:
 
 def checked(*sentences: tuple[str, tuple[int, ...], bool | None]) -> RatedAnswer:
     text = " ".join(sentence for sentence, _, _ in sentences)
-    return replace(answer(text, cited=(1, 2)), sentences=[CheckedSentence(*sentence) for sentence in sentences])
+    return replace(
+        answer(text, cited=(1, 2)), sentences=[CheckedSentence(*sentence) for sentence in sentences]
+    )
 
 
 def test_a_sentence_that_is_not_borne_out_credits_nothing_beside_one_that_is() -> None:
     assert weights(checked(("A [1].", (1,), True), ("B [2].", (2,), False)), given(5)) == {1: 1.0}
-    assert weights(checked(("A [1].", (1,), False), ("B [2].", (2,), False)), given(5)) == {1: 0.5, 2: 0.5}
+    assert weights(checked(("A [1].", (1,), False), ("B [2].", (2,), False)), given(5)) == {
+        1: 0.5,
+        2: 0.5,
+    }
 
 
 def test_praise_of_an_answer_that_was_not_confirmed_counts_half_and_blame_in_full() -> None:
@@ -86,18 +94,23 @@ def test_the_middle_score_says_nothing(tags: list[str]) -> None:
 
 
 def test_a_source_rated_by_itself_takes_its_evidence_from_that_alone() -> None:
-    rated = weights(answer(), given(5, key="whole"), given(1, "wrong_source", marker=2, key="source"))
+    rated = weights(
+        answer(), given(5, key="whole"), given(1, "wrong_source", marker=2, key="source")
+    )
     assert rated == {1: 0.5, 2: -1.0}
 
 
 @pytest.mark.parametrize(
-    ("decision", "status"), [("NO_ANSWER", "complete"), ("CLARIFY", "complete"), ("", "failed"), ("ANSWER", "failed")]
+    ("decision", "status"),
+    [("NO_ANSWER", "complete"), ("CLARIFY", "complete"), ("", "failed"), ("ANSWER", "failed")],
 )
 def test_what_is_no_answer_says_nothing_of_sources(decision: str, status: str) -> None:
     rated = answer(decision=decision, status=status)
     assert attribute(rated, [given(1), given(5, marker=1)]) == []
 
 
-def test_a_bad_rating_without_a_reason_counts_in_full_for_one_source_and_half_for_an_answer() -> None:
+def test_a_bad_rating_without_a_reason_counts_in_full_for_one_source_and_half_for_an_answer() -> (
+    None
+):
     assert weights(answer(), given(1, marker=1)) == {1: -1.0}
     assert weights(answer(), given(1)) == {1: -0.25, 2: -0.25}

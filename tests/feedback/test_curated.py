@@ -10,7 +10,13 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from feedback.curation.curated import LiveCuratedAnswers, Passage, curated_end, curated_outdated, curated_save
+from feedback.curation.curated import (
+    LiveCuratedAnswers,
+    Passage,
+    curated_end,
+    curated_outdated,
+    curated_save,
+)
 from feedback.models import CuratedAnswer
 from ragsite.core.errors import ConflictError
 from retrieval.engine.values import CuratedAnswer as Given
@@ -50,7 +56,10 @@ def find_answer(question: str, user: User) -> Given | None:
 # ------------------------------------------------------------------------------------------------ who gets it
 def test_who_may_not_read_a_cited_passage_never_gets_it(curator: User, chunk: Chunk) -> None:
     owner = UserFactory()
-    secret = passage("Ten, and twelve for staff.", collection=CollectionFactory(visibility="private", owner=owner))
+    secret = passage(
+        "Ten, and twelve for staff.",
+        collection=CollectionFactory(visibility="private", owner=owner),
+    )
     save_answer(owner, chunk, secret, text="Ten [1], twelve for staff [2].")
     assert find_answer(QUESTION, owner) is not None
     assert find_answer(QUESTION, UserFactory()) is None
@@ -70,7 +79,9 @@ def test_an_expired_or_withdrawn_one_is_not_given(curator: User, chunk: Chunk) -
         curated_end(answer=answer, by=curator)
 
 
-def test_it_is_given_as_long_as_its_passage_stands_somewhere_in_its_document(curator: User, chunk: Chunk) -> None:
+def test_it_is_given_as_long_as_its_passage_stands_somewhere_in_its_document(
+    curator: User, chunk: Chunk
+) -> None:
     answer, reader = save_answer(curator, chunk), UserFactory()
     moved = ChunkFactory(document=chunk.document, seq=7, text=chunk.text)
     chunk.delete()
@@ -89,7 +100,9 @@ def test_one_is_changed_and_two_for_one_question_are_refused(curator: User, chun
     with pytest.raises(ConflictError):
         save_answer(curator, chunk, question="how many books may I borrow")
     with pytest.raises(ConflictError):
-        save_answer(curator, chunk, question="What is the limit?", wordings=["how many books may I borrow"])
+        save_answer(
+            curator, chunk, question="What is the limit?", wordings=["how many books may I borrow"]
+        )
     save_answer(curator, chunk, text="Ten books [1], see there.", answer=first)
     given = find_answer(QUESTION, UserFactory())
     assert given is not None and given.text == "Ten books [1], see there."

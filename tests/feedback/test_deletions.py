@@ -13,12 +13,17 @@ from feedback.rounds.round import feedback_round
 from tests.feedback.rated import make_answer, passage, rate, rate_chunk, regular
 
 QUESTION = "How many books may I borrow?"
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_questions_to_measure")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("no_questions_to_measure"),
+]
 
 
 # ------------------------------------------------------------------------------------------------ in a round
 @pytest.mark.parametrize("goes", ["document", "account", "asker"])
-def test_what_is_deleted_while_the_guard_measures_is_left_out(goes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_deleted_while_the_guard_measures_is_left_out(
+    goes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gone, stays = passage("Ten books."), passage("Four weeks.")
     asker, staff = regular(), regular(is_staff=True)
     rate(make_answer(QUESTION, [gone], user=asker), 5)

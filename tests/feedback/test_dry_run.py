@@ -26,7 +26,10 @@ def site(online: OllamaServer, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def chunk() -> Chunk:
-    return passage("Ten books.", collection=CollectionFactory(embedding_model=EMBED_MODEL, embedding_dim=EMBED_DIM))
+    return passage(
+        "Ten books.",
+        collection=CollectionFactory(embedding_model=EMBED_MODEL, embedding_dim=EMBED_DIM),
+    )
 
 
 def contents() -> dict[str, list[tuple[Any, ...]]]:
@@ -46,7 +49,9 @@ def compared(outcome: RoundOutcome) -> dict[str, Any]:
     }
 
 
-def test_the_database_is_as_it_was_and_the_round_that_follows_does_what_was_said(chunk: Chunk) -> None:
+def test_the_database_is_as_it_was_and_the_round_that_follows_does_what_was_said(
+    chunk: Chunk,
+) -> None:
     rate_chunk(QUESTION, chunk, by=2)
     feedback_round()
     rate_chunk(QUESTION, chunk, by=2, score=1, tags=("wrong_source",))

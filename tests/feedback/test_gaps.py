@@ -129,8 +129,12 @@ def test_a_closed_gap_is_reopened_when_its_questions_are_not_answered(curator: U
     assert (gap_of().state, gap_of().reopened) == ("open", True)
 
 
-def test_a_gap_is_told_as_opened_once_each_time(curator: User, django_capture_on_commit_callbacks: Any) -> None:
-    Webhook.objects.create(name="x", url="https://x.example.org", events=["gap.opened"], is_active=True)
+def test_a_gap_is_told_as_opened_once_each_time(
+    curator: User, django_capture_on_commit_callbacks: Any
+) -> None:
+    Webhook.objects.create(
+        name="x", url="https://x.example.org", events=["gap.opened"], is_active=True
+    )
     for text in (PARKING, COSTS):
         unanswered(text)
     with django_capture_on_commit_callbacks() as opened:
@@ -145,7 +149,9 @@ def test_a_gap_is_told_as_opened_once_each_time(curator: User, django_capture_on
     assert (len(opened), len(reopened)) == (1, 1)
 
 
-def test_a_document_closes_a_gap_and_has_its_questions_asked_when_it_is_ready(curator: User) -> None:
+def test_a_document_closes_a_gap_and_has_its_questions_asked_when_it_is_ready(
+    curator: User,
+) -> None:
     unanswered()
     gaps_refresh()
     document = DocumentFactory(status="queued")
@@ -163,7 +169,9 @@ def test_a_curator_assigns_writes_and_uploads(curator: User) -> None:
     client, address = client_of(curator), f"/review/gaps/{gap_of().pk}/"
     client.post(f"{address}change/", {"assignee": "mei", "note": "Mine."})
     file = SimpleUploadedFile("permits.md", b"Permits are given at the gate.")
-    client.post(f"{address}document/", {"file": file, "collection": str(collection.pk), "close": "on"})
+    client.post(
+        f"{address}document/", {"file": file, "collection": str(collection.pk), "close": "on"}
+    )
     gap = gap_of()
     assert (gap.assignee, gap.note, gap.state) == (curator, "Mine.", "closed")
     assert Document.objects.get(collection=collection).uploaded_by == curator

@@ -26,7 +26,10 @@ TEN = "Undergraduates may borrow ten"
 
 def compared(before: str, after: str, relevant: str = "") -> Compared:
     return Compared(
-        question="q", before=before.split(), after=after.split(), relevant=dict.fromkeys(relevant.split(), 1)
+        question="q",
+        before=before.split(),
+        after=after.split(),
+        relevant=dict.fromkeys(relevant.split(), 1),
     )
 
 
@@ -41,7 +44,9 @@ def test_rank_biased_overlap_follows_the_definition_summed_without_end() -> None
     """Agreement beyond what is seen stays as it was at the end: the extrapolation of lists of one length."""
     left, right, p = "abcdefghij", "badcxeghyj", 0.9
     agreement = [len(set(left[:depth]) & set(right[:depth])) / depth for depth in range(1, 11)]
-    endless = (1 - p) * sum(p ** (depth - 1) * agreement[min(depth, 10) - 1] for depth in range(1, 2000))
+    endless = (1 - p) * sum(
+        p ** (depth - 1) * agreement[min(depth, 10) - 1] for depth in range(1, 2000)
+    )
     assert rank_biased_overlap(left, right) == pytest.approx(endless)
 
 
@@ -49,7 +54,9 @@ def test_rank_biased_overlap_follows_the_definition_summed_without_end() -> None
 def indexed(texts: Sequence[str]) -> Collection:
     collection: Collection = CollectionFactory(builtin=True)
     for text in texts:
-        ChunkFactory(document=DocumentFactory(collection=collection), text=text, seq=0, indexed=False)
+        ChunkFactory(
+            document=DocumentFactory(collection=collection), text=text, seq=0, indexed=False
+        )
 
     async def fill() -> None:
         await index_repair()
@@ -80,7 +87,9 @@ def golden(collection: Collection, chunk: Chunk, text: str = QUESTION) -> Golden
     return question
 
 
-def test_votes_for_the_wrong_passage_are_held_with_the_questions_that_got_worse(library: Collection) -> None:
+def test_votes_for_the_wrong_passage_are_held_with_the_questions_that_got_worse(
+    library: Collection,
+) -> None:
     right, wrong = (
         chunk_of(library, TEN),
         chunk_of(library, "Undergraduates may borrow twenty"),

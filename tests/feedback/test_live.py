@@ -37,7 +37,9 @@ def source() -> LiveBoosts:
 
 
 def hit(chunk: Any) -> TailHit:
-    return TailHit(chunk_id=str(chunk.pk), document_id=str(chunk.document_id), scores=Scores(fused=1.0))
+    return TailHit(
+        chunk_id=str(chunk.pk), document_id=str(chunk.document_id), scores=Scores(fused=1.0)
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +60,9 @@ async def test_ratings_lift_a_passage_for_the_question_and_say_why() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_database_that_fails_keeps_the_last_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_database_that_fails_keeps_the_last_revision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     chunk = await sync_to_async(passage)("Ten books.")
     await sync_to_async(rate_chunk)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()

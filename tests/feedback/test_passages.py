@@ -32,7 +32,9 @@ def read_anew(document: Document, *texts: str) -> list[Chunk]:
 
 
 @pytest.mark.django_db
-def test_a_live_boost_moves_with_its_passage_without_another_revision(no_questions_to_measure: None) -> None:
+def test_a_live_boost_moves_with_its_passage_without_another_revision(
+    no_questions_to_measure: None,
+) -> None:
     chunk = passage(ONE)
     rate_chunk(QUESTION, chunk, by=3)
     assert feedback_round().status == "live"

@@ -41,16 +41,22 @@ def test_a_source_is_rated_by_its_marker(client: APIClient, answer: Message) -> 
     assert Rating.objects.get().source == source
 
 
-def test_an_answer_and_a_source_whose_document_was_deleted_can_be_rated(client: APIClient, answer: Message) -> None:
+def test_an_answer_and_a_source_whose_document_was_deleted_can_be_rated(
+    client: APIClient, answer: Message
+) -> None:
     document = DocumentFactory()
     SourceFactory(message=answer, marker=1, document_id=document.pk)
     document.delete()
-    answers = [client.put(rating_url(answer, marker), {"score": 5}).status_code for marker in (None, 1)]
+    answers = [
+        client.put(rating_url(answer, marker), {"score": 5}).status_code for marker in (None, 1)
+    ]
     assert answers == [200, 200]
     assert evidence_gather() == (2, 0)
 
 
-def test_delete_takes_the_rating_back_and_can_be_repeated(client: APIClient, answer: Message) -> None:
+def test_delete_takes_the_rating_back_and_can_be_repeated(
+    client: APIClient, answer: Message
+) -> None:
     RatingFactory(message=answer)
     assert [client.delete(rating_url(answer)).status_code for _ in range(2)] == [204, 204]
     assert not Rating.objects.exists()
@@ -58,7 +64,9 @@ def test_delete_takes_the_rating_back_and_can_be_repeated(client: APIClient, ans
 
 @pytest.mark.parametrize("method", ["put", "delete"])
 @pytest.mark.parametrize("marker", [None, 1])
-def test_a_stranger_sees_the_same_as_where_nothing_is(answer: Message, method: str, marker: int | None) -> None:
+def test_a_stranger_sees_the_same_as_where_nothing_is(
+    answer: Message, method: str, marker: int | None
+) -> None:
     SourceFactory(message=answer, marker=1)
     RatingFactory(message=answer)
     stranger = api_of(UserFactory())
@@ -87,7 +95,9 @@ def test_a_stranger_sees_the_same_as_where_nothing_is(answer: Message, method: s
         ([1, 2], "non_field_errors"),
     ],
 )
-def test_bad_input_is_400_and_names_the_field(client: APIClient, answer: Message, body: Any, field: str) -> None:
+def test_bad_input_is_400_and_names_the_field(
+    client: APIClient, answer: Message, body: Any, field: str
+) -> None:
     response = client.put(rating_url(answer), json.dumps(body), content_type="application/json")
     assert response.status_code == 400, response.content
     assert response.json()["error"]["code"] == "invalid"

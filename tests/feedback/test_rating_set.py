@@ -14,7 +14,9 @@ from retrieval.models import Memory
 from tests.factories import MemoryFactory, MessageFactory, SourceFactory
 
 
-@pytest.mark.parametrize(("marker", "score", "left"), [(None, 2, 0), (None, 3, 1), (None, 5, 1), (1, 1, 1)])
+@pytest.mark.parametrize(
+    ("marker", "score", "left"), [(None, 2, 0), (None, 3, 1), (None, 5, 1), (1, 1, 1)]
+)
 def test_only_a_bad_rating_of_the_whole_answer_makes_its_memory_forgotten(
     answer: Message, marker: int | None, score: int, left: int
 ) -> None:
@@ -28,7 +30,9 @@ def test_only_a_bad_rating_of_the_whole_answer_makes_its_memory_forgotten(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("marker", [None, 1])
 @pytest.mark.parametrize("scores", [(1, 2, 4, 5), (5, 5, 5, 5)])
-def test_many_ratings_at_the_same_moment_leave_one_row(scores: tuple[int, ...], marker: int | None) -> None:
+def test_many_ratings_at_the_same_moment_leave_one_row(
+    scores: tuple[int, ...], marker: int | None
+) -> None:
     message = MessageFactory()
     SourceFactory(message=message, marker=1)
     user, start, errors = message.session.user, threading.Barrier(len(scores)), []

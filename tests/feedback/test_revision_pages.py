@@ -62,11 +62,18 @@ def page(desk: Client, address: str) -> str:
 def test_who_may_not_curate_decides_nothing() -> None:
     made_live()
     assert client_of(UserFactory()).get(LIST).status_code == 404
-    assert client_of(person("Reviewers")).post(f"{LIST}1/decide/", {"decision": "roll_back"}).status_code == 403
+    assert (
+        client_of(person("Reviewers"))
+        .post(f"{LIST}1/decide/", {"decision": "roll_back"})
+        .status_code
+        == 403
+    )
     assert live_revision() is not None
 
 
-def test_a_revision_shows_what_it_changes_and_what_was_measured(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revision_shows_what_it_changes_and_what_was_measured(
+    desk: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held_revision(monkeypatch)
     html = page(desk, f"{LIST}1/")
     assert "How long may I keep a book?" in html
@@ -104,12 +111,16 @@ def test_what_was_undone_is_no_longer_called_live(desk: Client) -> None:
     html = page(desk, LIST)
     assert "Last time: ranking change 1. Since then: Rolled back." in html
     assert "the ranking change is live" not in html
-    assert "The ranking before it is back for everybody. The ratings stay." in page(desk, f"{LIST}1/")
+    assert "The ranking before it is back for everybody. The ratings stay." in page(
+        desk, f"{LIST}1/"
+    )
 
 
 def test_test_questions_of_every_kind_are_counted(desk: Client) -> None:
     document = DocumentFactory()
-    GoldenQuestion.objects.create(text="Which one?", collection=document.collection, expects="CLARIFY")
+    GoldenQuestion.objects.create(
+        text="Which one?", collection=document.collection, expects="CLARIFY"
+    )
     golden = GoldenQuestion.objects.create(text="When?", collection=document.collection)
     golden.documents.add(document, DocumentFactory(collection=document.collection))
     html = page(desk, LIST)

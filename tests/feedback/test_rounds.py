@@ -89,7 +89,9 @@ def test_only_one_round_runs_at_a_time() -> None:
     assert not Evidence.objects.exists()
 
 
-def test_the_round_of_a_killed_worker_is_taken_over_and_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_round_of_a_killed_worker_is_taken_over_and_finished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rate_chunk(QUESTION, passage("Ten books."), by=2)
 
     class KilledError(BaseException):
@@ -104,13 +106,17 @@ def test_the_round_of_a_killed_worker_is_taken_over_and_finished(monkeypatch: py
         with pytest.raises(KilledError):
             feedback_round()
     assert feedback_round().status == "busy"
-    NamedLock.objects.filter(name=rounds.LEASE).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    NamedLock.objects.filter(name=rounds.LEASE).update(
+        lease_expires_at=timezone.now() - timedelta(seconds=1)
+    )
     outcome = feedback_round()
     assert (outcome.status, outcome.ratings, outcome.counts["query_boosts"]) == ("live", 0, 1)
     assert Evidence.objects.count() == 2
 
 
-def test_without_auto_live_a_good_revision_waits_for_a_person(rag_settings: Any, staff: User) -> None:
+def test_without_auto_live_a_good_revision_waits_for_a_person(
+    rag_settings: Any, staff: User
+) -> None:
     rag_settings(feedback={"auto_live": False})
     rate_chunk(QUESTION, passage("Ten books."), by=2)
     assert feedback_round().status == "proposed"
@@ -163,7 +169,12 @@ def test_the_commands_json_is_the_outcome() -> None:
     out = StringIO()
     call_command("reindex_feedback", "--dry-run", "--json", stdout=out)
     told = json.loads(out.getvalue())
-    assert (told["status"], told["dry_run"], told["ratings"], told["counts"]["query_boosts"]) == ("live", True, 2, 1)
+    assert (told["status"], told["dry_run"], told["ratings"], told["counts"]["query_boosts"]) == (
+        "live",
+        True,
+        2,
+        1,
+    )
     assert live_revision() is None
 
 

@@ -12,7 +12,11 @@ NEAR = np.asarray([1.0, 0.0], dtype=np.float32)
 
 def same(question: str, known: str, *, cosine: float | None = None) -> bool:
     vector = NEAR if cosine is not None else None
-    other = np.asarray([cosine, (1 - cosine**2) ** 0.5], dtype=np.float32) if cosine is not None else None
+    other = (
+        np.asarray([cosine, (1 - cosine**2) ** 0.5], dtype=np.float32)
+        if cosine is not None
+        else None
+    )
     return KnownQuestions({1: wording(known, other)}).same(wording(question, vector)) == [1]
 
 
@@ -48,6 +52,8 @@ def test_other_words_are_the_same_where_the_vectors_are_near() -> None:
         ("犬を連れてきてもいいですか", "猫を連れてきてもいいですか"),
     ],
 )
-def test_a_number_or_a_single_term_sets_questions_apart_in_any_language(one: str, other: str) -> None:
+def test_a_number_or_a_single_term_sets_questions_apart_in_any_language(
+    one: str, other: str
+) -> None:
     assert differ(wording(one), wording(other))
     assert not same(one, other, cosine=0.999)

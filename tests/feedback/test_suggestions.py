@@ -34,7 +34,9 @@ def test_a_checked_question_is_offered_to_who_may_read_all_that_its_answer_cites
 
 
 @pytest.mark.parametrize(("score", "shown"), [(5, True), (3, False)])
-def test_own_questions_are_offered_again_where_the_answer_was_rated_well(score: int, shown: bool) -> None:
+def test_own_questions_are_offered_again_where_the_answer_was_rated_well(
+    score: int, shown: bool
+) -> None:
     answer = make_answer("When does the library close?", [passage("At ten.")])
     RatingFactory(message=answer, user=answer.session.user, score=score)
     assert ("When does the library close?" in offered(answer.session.user)) is shown

@@ -28,7 +28,9 @@ TODAY = 20_000
 DOCUMENT = uuid.UUID(int=1)
 
 
-def vote(voter: int = 1, weight: float = 1.0, *, question: int = 1, passage: int = 1, day: int = TODAY) -> Vote:
+def vote(
+    voter: int = 1, weight: float = 1.0, *, question: int = 1, passage: int = 1, day: int = TODAY
+) -> Vote:
     return Vote(question, passage, DOCUMENT, voter, weight, weight, day)
 
 
@@ -49,7 +51,9 @@ def test_a_vote_counts_half_after_its_half_life() -> None:
 def test_newcomers_count_little_and_together_no_more_than_the_others() -> None:
     voters = Voters(newcomers=frozenset(range(2, 30)))
     assert sums(vote(2), voters=voters).up == pytest.approx(0.3)
-    assert sums(vote(1, -1.0), *(vote(number) for number in range(2, 30)), voters=voters).up == pytest.approx(1.0)
+    assert sums(
+        vote(1, -1.0), *(vote(number) for number in range(2, 30)), voters=voters
+    ).up == pytest.approx(1.0)
 
 
 def test_staff_count_more() -> None:
@@ -79,7 +83,11 @@ def test_two_votes_reach_the_bound_and_one_against_takes_one_back() -> None:
 def test_a_document_needs_three_people_and_differs_from_the_mean() -> None:
     good, bad, rare = (uuid.UUID(int=number) for number in range(3))
     boosts = document_boosts(
-        {good: Sums(up=20.0, raters_up=20), bad: Sums(down=20.0, raters_down=20), rare: Sums(up=2.0, raters_up=2)}
+        {
+            good: Sums(up=20.0, raters_up=20),
+            bad: Sums(down=20.0, raters_down=20),
+            rare: Sums(up=2.0, raters_up=2),
+        }
     )
     found = {boost.document: boost.multiplier for boost in boosts}
     assert found[good] > 1.0 > found[bad]

@@ -90,7 +90,9 @@ def noise(data: bytes) -> bytes:
     return random.Random(7).randbytes(len(data))
 
 
-@pytest.mark.parametrize("pattern", ["aliases.json", "schema.json", "data_*.parquet", "delta_*.parquet", "*.idx"])
+@pytest.mark.parametrize(
+    "pattern", ["aliases.json", "schema.json", "data_*.parquet", "delta_*.parquet", "*.idx"]
+)
 @pytest.mark.parametrize("spoil", [cut, noise])
 async def test_a_folder_with_a_damaged_file_is_set_aside(
     sound: Path, tmp_path: Path, pattern: str, spoil: Callable[[bytes], bytes]
@@ -112,7 +114,9 @@ async def test_a_collection_that_lost_its_schema_is_set_aside(sound: Path, tmp_p
 
 
 @pytest.mark.parametrize("pattern", ["aliases.json", "manifest.json", "data_*.parquet"])
-async def test_where_rows_were_lost_the_rest_can_be_used_and_written(sound: Path, tmp_path: Path, pattern: str) -> None:
+async def test_where_rows_were_lost_the_rest_can_be_used_and_written(
+    sound: Path, tmp_path: Path, pattern: str
+) -> None:
     shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
     for path in (tmp_path / "milvus").rglob(pattern):
         path.unlink()

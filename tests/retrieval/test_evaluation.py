@@ -18,9 +18,21 @@ from retrieval.evaluation import runner
 from tests.ollama_server import OllamaServer
 
 DOCUMENTS = [
-    {"id": "leave", "title": "Leave", "text": "Every employee has thirty days of paid leave in a year."},
-    {"_id": "travel", "title": "Travel", "text": "Train tickets are refunded when the receipt is handed in."},
-    {"id": "kitchen", "title": "Kitchen", "text": "The dishwasher is emptied by whoever comes first."},
+    {
+        "id": "leave",
+        "title": "Leave",
+        "text": "Every employee has thirty days of paid leave in a year.",
+    },
+    {
+        "_id": "travel",
+        "title": "Travel",
+        "text": "Train tickets are refunded when the receipt is handed in.",
+    },
+    {
+        "id": "kitchen",
+        "title": "Kitchen",
+        "text": "The dishwasher is emptied by whoever comes first.",
+    },
     {"id": "parking", "title": "Parking", "text": "Bicycles stand in the cellar. " * 120},
 ]
 QUERIES = [
@@ -44,7 +56,9 @@ def labelled(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def offline(milvus: MilvusSettings, rag_settings: Callable[..., Any], tmp_path: Path, settings: Any) -> str:
+def offline(
+    milvus: MilvusSettings, rag_settings: Callable[..., Any], tmp_path: Path, settings: Any
+) -> str:
     """No model server; the session's Milvus. Its address."""
     settings.DATA_DIR = tmp_path / "data"
     rag_settings(ollama=OllamaSettings(offline="1"), milvus=milvus)
@@ -69,17 +83,26 @@ def collections_of(uri: str, prefix: str) -> list[str]:
         client.close()
 
 
-def test_json_has_the_contracts_shape_with_every_measure_and_decision(labelled: Path, offline: str) -> None:
+def test_json_has_the_contracts_shape_with_every_measure_and_decision(
+    labelled: Path, offline: str
+) -> None:
     result = json.loads(evaluate(labelled, "--json", "--stages", "bm25,dense,hybrid"))
     assert list(result) == ["dataset", "queries", "stages", "decisions"]
     assert (result["dataset"], result["queries"]) == ("tiny", 3)
     assert list(result["stages"]) == ["dense", "bm25", "hybrid"]
-    bm25 = result["stages"]["bm25"]  # finds each document first, also the one that is cut into chunks
+    bm25 = result["stages"][
+        "bm25"
+    ]  # finds each document first, also the one that is cut into chunks
     assert [bm25[name] for name in ("ndcg@10", "recall@10", "recall@100", "mrr")] == [1.0] * 4
     assert bm25.keys() == result["stages"]["hybrid"].keys() and 0 < bm25["p50_ms"] <= bm25["p95_ms"]
     decisions = result["decisions"]  # without the question that is excluded
-    assert {kind: sum(counts.values()) for kind, counts in decisions.items()} == {"answerable": 3, "unanswerable": 1}
-    assert decisions["unanswerable"] == {"ANSWER": 1}  # without a model the nearest passages are shown
+    assert {kind: sum(counts.values()) for kind, counts in decisions.items()} == {
+        "answerable": 3,
+        "unanswerable": 1,
+    }
+    assert decisions["unanswerable"] == {
+        "ANSWER": 1
+    }  # without a model the nearest passages are shown
 
 
 def test_nothing_is_left_in_the_index_when_it_is_stopped(
@@ -110,7 +133,11 @@ def test_a_reranking_is_the_one_that_answers_have(
     rag_settings(milvus=milvus)
 
     def kitchen_first(prompt: str) -> dict[str, list[int]]:
-        return {"scores": [10 if title == "Kitchen" else 1 for title in re.findall(r'title="(\w+)"', prompt)]}
+        return {
+            "scores": [
+                10 if title == "Kitchen" else 1 for title in re.findall(r'title="(\w+)"', prompt)
+            ]
+        }
 
     online.reply(match="You score how well", json=kitchen_first)
     result = json.loads(evaluate(labelled, "--json", "--stages", "hybrid,rerank", "--no-decisions"))

@@ -14,20 +14,27 @@ QUERIES = '{"id": "q", "text": "question"}\n'
 QRELS = "q\td\t1\n"
 
 
-def load(folder: Path, *, corpus: str = CORPUS, queries: str = QUERIES, qrels: str = QRELS) -> Dataset:
+def load(
+    folder: Path, *, corpus: str = CORPUS, queries: str = QUERIES, qrels: str = QRELS
+) -> Dataset:
     for name, text in (("corpus.jsonl", corpus), ("queries.jsonl", queries), ("qrels.tsv", qrels)):
         (folder / name).write_text(text, encoding="utf-8")
     return load_dataset(folder)
 
 
-@pytest.mark.parametrize("qrels", ["q\td\t1\n", "query-id\tcorpus-id\tscore\nq\td\t1\n", "q 0 d 1\n", "q\td\t1.0\n\n"])
+@pytest.mark.parametrize(
+    "qrels", ["q\td\t1\n", "query-id\tcorpus-id\tscore\nq\td\t1\n", "q 0 d 1\n", "q\td\t1.0\n\n"]
+)
 def test_judgements_are_read_in_their_usual_forms(tmp_path: Path, qrels: str) -> None:
     assert load(tmp_path, qrels=qrels).qrels == {"q": {"d": 1}}
 
 
 def test_kinds_of_questions(tmp_path: Path) -> None:
     lines = ['{"id": "q", "text": "a"}', '{"id": "u", "text": "b", "unanswerable": true}']
-    lines += ['{"id": "c", "text": "c", "clarify": true}', '{"id": "x", "text": "d", "excluded": true}']
+    lines += [
+        '{"id": "c", "text": "c", "clarify": true}',
+        '{"id": "x", "text": "d", "excluded": true}',
+    ]
     dataset = load(tmp_path, queries="\n".join(lines))
     assert [(query.id, query.kind) for query in dataset.decided] == [
         ("q", "answerable"),
@@ -44,7 +51,10 @@ def test_kinds_of_questions(tmp_path: Path) -> None:
         ({"corpus": '\n{"text": "words"}\n'}, r"corpus\.jsonl line 2: id Field required"),
         ({"corpus": CORPUS + CORPUS}, r"corpus\.jsonl line 2 repeats the id 'd'"),
         ({"corpus": ""}, r"corpus\.jsonl is empty"),
-        ({"queries": '{"id": "q", "text": 3}\n'}, r"queries\.jsonl line 1: text Input should be a valid string"),
+        (
+            {"queries": '{"id": "q", "text": 3}\n'},
+            r"queries\.jsonl line 1: text Input should be a valid string",
+        ),
         ({"qrels": "q\td\t1\nq\td\n"}, r"qrels\.tsv line 2 is not a query"),
         ({"qrels": "other\td\t1\n"}, r"qrels\.tsv names none of the queries"),
     ],

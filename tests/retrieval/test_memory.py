@@ -26,7 +26,9 @@ LAKESIDE = Exchange(
     question="What is the deposit for a room in Lakeside hall?",
     fact="The deposit for a room in Lakeside hall is EUR 300.",
 )
-BOOKS = Exchange(question="How many books may I borrow?", fact="An undergraduate may borrow 12 books at once.")
+BOOKS = Exchange(
+    question="How many books may I borrow?", fact="An undergraduate may borrow 12 books at once."
+)
 
 
 @pytest.fixture(autouse=True)
@@ -53,12 +55,17 @@ async def user() -> User:
 
 
 async def remember(owner: User, *exchanges: Exchange) -> list[str]:
-    return [await sync_to_async(memory_remember)(user_id=owner.pk, exchange=exchange) for exchange in exchanges]
+    return [
+        await sync_to_async(memory_remember)(user_id=owner.pk, exchange=exchange)
+        for exchange in exchanges
+    ]
 
 
 async def recalled(engine: Engine, owner: User, query: str, limit: int = 3) -> list[str]:
     assert engine.memory
-    return [fact.text for fact in (await engine.memory.recall(str(owner.pk), query, limit=limit)).facts]
+    return [
+        fact.text for fact in (await engine.memory.recall(str(owner.pk), query, limit=limit)).facts
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ writing
@@ -88,7 +95,9 @@ async def test_beyond_the_limit_the_one_that_was_useless_for_longest_is_forgotte
     assert await Memory.objects.filter(user=other).acount() == 1
 
 
-async def test_nothing_is_written_or_found_while_the_user_has_switched_it_off(engine: Engine) -> None:
+async def test_nothing_is_written_or_found_while_the_user_has_switched_it_off(
+    engine: Engine,
+) -> None:
     owner = await user()
     await remember(owner, LAKESIDE)
     await sync_to_async(memory_switch)(user=owner, enabled=False)
@@ -118,18 +127,24 @@ async def test_a_user_finds_their_own_facts_and_nobody_elses(engine: Engine) -> 
     assert await recalled(engine, other, "how many books may I borrow") == [BOOKS.fact]
 
 
-async def test_a_fact_is_found_by_its_vector(online_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fact_is_found_by_its_vector(
+    online_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("retrieval.memory.store.MIN_COVERAGE", 1.0)
     monkeypatch.setattr("retrieval.memory.store.MIN_SIMILARITY", 0.3)
     owner = await user()
     await keep(online_engine, owner, LAKESIDE, BOOKS)
     assert online_engine.memory
-    recall = await online_engine.memory.recall(str(owner.pk), "deposit of Lakeside rooms please", limit=1)
+    recall = await online_engine.memory.recall(
+        str(owner.pk), "deposit of Lakeside rooms please", limit=1
+    )
     assert [fact.question for fact in recall.facts] == [LAKESIDE.question]
     assert recall.degraded == ""
 
 
-async def test_a_database_that_is_away_is_an_error_of_ours(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_database_that_is_away_is_an_error_of_ours(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise OperationalError
 
@@ -154,7 +169,9 @@ async def test_while_the_model_is_away_words_are_looked_for_and_it_says_so(
     assert "words alone" in recall.degraded
 
 
-async def test_an_embedder_that_is_slow_is_not_waited_for(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_embedder_that_is_slow_is_not_waited_for(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Slow:
         async def embedder(self, space: Any) -> Any:
             await asyncio.sleep(60)
@@ -162,5 +179,7 @@ async def test_an_embedder_that_is_slow_is_not_waited_for(engine: Engine, monkey
     owner = await user()
     await keep(engine, owner, LAKESIDE)
     monkeypatch.setattr("retrieval.engine.steps.memory.TIMEOUT_S", 0.05)
-    recall = await DatabaseMemoryStore(models=Slow()).recall(str(owner.pk), LAKESIDE.question, limit=3)  # type: ignore[arg-type]
+    recall = await DatabaseMemoryStore(models=Slow()).recall(
+        str(owner.pk), LAKESIDE.question, limit=3
+    )  # type: ignore[arg-type]
     assert recall.facts and "words alone" in recall.degraded

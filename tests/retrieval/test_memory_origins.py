@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from retrieval.engine.values import Exchange
-from retrieval.memory.services import answer_memories_forget, conversation_memories_forget, memory_remember
+from retrieval.memory.services import (
+    answer_memories_forget,
+    conversation_memories_forget,
+    memory_remember,
+)
 from retrieval.models import Memory, MemoryOrigin
 from tests.factories import UserFactory
 
@@ -21,10 +25,14 @@ def owner() -> Any:
     return UserFactory()
 
 
-def remember(owner: Any, conversation: str, *, question: str = "What is the fee?", fact: str = "It is EUR 5.") -> str:
+def remember(
+    owner: Any, conversation: str, *, question: str = "What is the fee?", fact: str = "It is EUR 5."
+) -> str:
     """The id of the answer that said so."""
     answer = str(uuid.uuid4())
-    exchange = Exchange(question=question, fact=fact, conversation_id=conversation, answer_id=answer)
+    exchange = Exchange(
+        question=question, fact=fact, conversation_id=conversation, answer_id=answer
+    )
     assert memory_remember(user_id=owner.pk, exchange=exchange) in ("added", "updated")
     return answer
 

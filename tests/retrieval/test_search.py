@@ -44,11 +44,22 @@ class Library:
     async def embedder(self, space: EmbeddingSpace) -> BuiltinEmbedder:
         return BuiltinEmbedder()
 
-    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
-        return {i: self.chunks[i] for i in chunk_ids if i in self.chunks and self.chunks[i].collection_id in scope.ids}
+    async def fetch(
+        self, chunk_ids: Sequence[str], *, scope: SearchScope
+    ) -> Mapping[str, StoredChunk]:
+        return {
+            i: self.chunks[i]
+            for i in chunk_ids
+            if i in self.chunks and self.chunks[i].collection_id in scope.ids
+        }
 
     async def add(
-        self, title: str, *texts: str, summary: str = "", ref: CollectionRef | None = None, **metadata: Any
+        self,
+        title: str,
+        *texts: str,
+        summary: str = "",
+        ref: CollectionRef | None = None,
+        **metadata: Any,
     ) -> None:
         """A document with a chunk for each text."""
         ref = ref or self.ref
@@ -56,8 +67,16 @@ class Library:
         rows = [(SUMMARY_SEQ, document_id, summary)] if summary else []
         rows += [(seq, str(uuid.uuid4()), text) for seq, text in enumerate(texts)]
         written = []
-        for (seq, key, text), vector in zip(rows, embed_texts([text for *_, text in rows]), strict=True):
-            common = {"chunk_id": key, "document_id": document_id, "collection_id": ref.id, "seq": seq, **metadata}
+        for (seq, key, text), vector in zip(
+            rows, embed_texts([text for *_, text in rows]), strict=True
+        ):
+            common = {
+                "chunk_id": key,
+                "document_id": document_id,
+                "collection_id": ref.id,
+                "seq": seq,
+                **metadata,
+            }
             written.append(IndexRow(**common, terms=terms_text(text), vector=vector))
             if seq != SUMMARY_SEQ:
                 self.chunks[key] = StoredChunk(**common, title=title, text=text)
@@ -66,7 +85,9 @@ class Library:
 
     async def search(self, query: str, **options: Any) -> SearchResult:
         parts: Any = self
-        searcher = HybridSearcher(index=self.index, store=parts, models=parts, settings=SearchSettings())
+        searcher = HybridSearcher(
+            index=self.index, store=parts, models=parts, settings=SearchSettings()
+        )
         scope = SearchScope((self.ref,))
         return await searcher.search(SearchRequest(queries=(Query(query),), scope=scope, **options))
 
@@ -76,21 +97,34 @@ def titles(result: SearchResult) -> list[str]:
 
 
 # ------------------------------------------------------------------------------------------------ by summaries
-RULES = ("The building has three floors.", "A deposit of ten euros is due.", "Books are lent for four weeks.")
-MENU = ("Trays stand at the entrance.", "A deposit of two euros is due for a cup.", "Lunch begins at eleven.")
+RULES = (
+    "The building has three floors.",
+    "A deposit of ten euros is due.",
+    "Books are lent for four weeks.",
+)
+MENU = (
+    "Trays stand at the entrance.",
+    "A deposit of two euros is due for a cup.",
+    "Lunch begins at eleven.",
+)
 
 
 @pytest.fixture
 async def shelf(index: MilvusIndex, monkeypatch: pytest.MonkeyPatch) -> Library:
     monkeypatch.setattr("retrieval.engine.search.hybrid.HIERARCHICAL_DOCUMENTS", 1)
     shelf = Library(index)
-    await shelf.add("library", *RULES, summary="Rules of the library: loans, reading rooms and fees.")
+    await shelf.add(
+        "library", *RULES, summary="Rules of the library: loans, reading rooms and fees."
+    )
     await shelf.add("canteen", *MENU, summary="Opening hours, prices and menus of the canteen.")
     return shelf
 
 
 async def test_chunks_come_from_the_documents_whose_summary_fits(shelf: Library) -> None:
-    assert set(titles(await shelf.search("deposit in the library", top_k=6))) == {"library", "canteen"}
+    assert set(titles(await shelf.search("deposit in the library", top_k=6))) == {
+        "library",
+        "canteen",
+    }
     found = await shelf.search("deposit in the library", strategy="hierarchical", top_k=6)
     assert set(titles(found)) == {"library"}
     assert found.candidates[0].chunk.text == RULES[1]
@@ -106,15 +140,25 @@ async def test_summaries_are_never_candidates(shelf: Library, strategy: str) -> 
 
 async def test_documents_outside_the_scope_are_not_looked_into(shelf: Library) -> None:
     secret = ("Start.", "The library code is 4711.")
-    await shelf.add("secret", *secret, summary="The library and its codes.", ref=collection("private"))
+    await shelf.add(
+        "secret", *secret, summary="The library and its codes.", ref=collection("private")
+    )
     found = await shelf.search("code of the library", strategy="hierarchical")
     assert shelf.documents["secret"] not in str(found.notes["documents"])
     assert "secret" not in titles(found)
 
 
 async def test_filters_hold_for_documents_and_their_chunks(shelf: Library) -> None:
-    await shelf.add("labs", "Start.", "Keys need a deposit.", summary="Rules of the labs.", department="Chemistry")
+    await shelf.add(
+        "labs",
+        "Start.",
+        "Keys need a deposit.",
+        summary="Rules of the labs.",
+        department="Chemistry",
+    )
     for department, expected in (("Chemistry", {"labs"}), ("Physics", set())):
         filters = SearchFilters(department=department)
-        found = await shelf.search("deposit in the library", strategy="hierarchical", filters=filters)
+        found = await shelf.search(
+            "deposit in the library", strategy="hierarchical", filters=filters
+        )
         assert set(titles(found)) == expected

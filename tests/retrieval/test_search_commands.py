@@ -49,7 +49,8 @@ def test_re_embedding_says_when_there_is_nothing_to_do() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("search", "x", "--collection", "nope"), ("search", "  "), ("search", "x", "--top-k", "0")]
+    "arguments",
+    [("search", "x", "--collection", "nope"), ("search", "  "), ("search", "x", "--top-k", "0")],
 )
 def test_wrong_arguments_are_one_sentence(arguments: tuple[str, ...]) -> None:
     with pytest.raises(CommandError):

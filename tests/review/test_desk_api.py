@@ -57,7 +57,11 @@ def test_the_newest_answer_comes_first_with_what_was_asked(client: Client) -> No
     assert [row["message_id"] for row in rows["results"]] == [str(second.pk), str(first.pk)]
     assert rows["count"] == 2
     row = rows["results"][0]
-    assert (row["question"], row["reasons"], row["state"]) == ("When does the library open?", ["no_answer"], "todo")
+    assert (row["question"], row["reasons"], row["state"]) == (
+        "When does the library open?",
+        ["no_answer"],
+        "todo",
+    )
     assert row["user"] is None
 
 
@@ -123,7 +127,9 @@ def test_all_words_occur_in_the_question_or_the_answer(
 
 
 @pytest.mark.parametrize("rare", [0, 1_000])
-def test_a_word_that_no_answer_has_finds_none(client: Client, monkeypatch: pytest.MonkeyPatch, rare: int) -> None:
+def test_a_word_that_no_answer_has_finds_none(
+    client: Client, monkeypatch: pytest.MonkeyPatch, rare: int
+) -> None:
     monkeypatch.setattr(queue, "RARE", rare)
     MessageFactory(question=True, text="How many books?")  # is being answered
     assert listed(client, search="books") == []
@@ -135,7 +141,10 @@ def test_a_word_that_no_answer_has_finds_none(client: Client, monkeypatch: pytes
 def test_the_texts_index_serves_words_in_any_script(word: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-    assert "message_text_trigrams" in Message.objects.filter(text__icontains_han=word).order_by().explain()
+    assert (
+        "message_text_trigrams"
+        in Message.objects.filter(text__icontains_han=word).order_by().explain()
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,9 +166,17 @@ def test_wrong_filters_are_refused(client: Client, query: dict[str, str]) -> Non
 def test_one_answer_has_the_message_and_its_ratings(client: Client, reviewer: User) -> None:
     answer = ask()
     source = SourceFactory(message=answer, marker=1)
-    call = {"kind": "chat", "model": "m", "prompt": "condense", "prompt_hash": "000000000000", "started_ms": 1}
+    call = {
+        "kind": "chat",
+        "model": "m",
+        "prompt": "condense",
+        "prompt_hash": "000000000000",
+        "started_ms": 1,
+    }
     DecisionStepFactory(message=answer, seq=1, name="generate", detail={"model_calls": [call]})
-    DecisionStepFactory(message=answer, seq=2, name="consolidate", detail={"fact": "Bob's birthday", "score": 1})
+    DecisionStepFactory(
+        message=answer, seq=2, name="consolidate", detail={"fact": "Bob's birthday", "score": 1}
+    )
     RatingFactory(message=answer, score=1, comment="Wrong.", source=source)
     data = client.get(f"{ANSWERS}/{answer.pk}").json()
     assert data["message"]["answer"] == answer.text
@@ -174,20 +191,40 @@ def test_one_answer_has_the_message_and_its_ratings(client: Client, reviewer: Us
 
 def test_a_mark_is_kept_with_its_history(client: Client, reviewer: User) -> None:
     answer, colleague = ask(), person("Curators")
-    changes = {"state": "reviewed", "assignee": colleague.username, "note": " See HR. ", "labels": ["hr", "old  one"]}
+    changes = {
+        "state": "reviewed",
+        "assignee": colleague.username,
+        "note": " See HR. ",
+        "labels": ["hr", "old  one"],
+    }
     marked = client.patch(f"{ANSWERS}/{answer.pk}", changes, content_type="application/json")
     assert marked.status_code == 200, marked.content
     row = marked.json()
-    assert (row["state"], row["state_by"], row["assignee"]) == ("reviewed", reviewer.username, colleague.username)
+    assert (row["state"], row["state_by"], row["assignee"]) == (
+        "reviewed",
+        reviewer.username,
+        colleague.username,
+    )
     assert (row["note"], row["labels"]) == ("See HR.", ["hr", "old one"])
     again = client.patch(
-        f"{ANSWERS}/{answer.pk}", {"labels": ["hr"], "assignee": None}, content_type="application/json"
+        f"{ANSWERS}/{answer.pk}",
+        {"labels": ["hr"], "assignee": None},
+        content_type="application/json",
     )
     assert (again.json()["labels"], again.json()["assignee"]) == (["hr"], None)
     history = client.get(f"{ANSWERS}/{answer.pk}").json()["history"]
-    assert [event["kind"] for event in history] == ["labels", "assignee", "labels", "note", "assignee", "state"]
+    assert [event["kind"] for event in history] == [
+        "labels",
+        "assignee",
+        "labels",
+        "note",
+        "assignee",
+        "state",
+    ]
     assert history[-1]["detail"] == {"from": "todo", "to": "reviewed"}
-    assert listed(client, state="reviewed", label="hr", reviewer=reviewer.username) == [str(answer.pk)]
+    assert listed(client, state="reviewed", label="hr", reviewer=reviewer.username) == [
+        str(answer.pk)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +234,9 @@ def test_a_mark_is_kept_with_its_history(client: Client, reviewer: User) -> None
         {"labels": "hr"}, {"colour": "red"}, {"labels": [str(n) for n in range(21)]}, {"state": None},
     ],
 )  # fmt: skip
-def test_wrong_marks_are_refused_and_change_nothing(client: Client, changes: dict[str, Any]) -> None:
+def test_wrong_marks_are_refused_and_change_nothing(
+    client: Client, changes: dict[str, Any]
+) -> None:
     answer = ask()
     refused = client.patch(f"{ANSWERS}/{answer.pk}", changes, content_type="application/json")
     assert refused.status_code == 400

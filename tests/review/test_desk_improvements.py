@@ -61,18 +61,27 @@ def test_an_answer_leads_to_its_golden_question_with_the_cited_document_ticked(
 def test_a_private_collection_is_named_to_those_alone_who_see_names(role: str, named: bool) -> None:
     """Its name tells whose question it was."""
     private = CollectionFactory(name="wages of alice", owner=UserFactory(), visibility="private")
-    own, other = passage("Wages", collection=private, title="Wages"), passage("Loans", title="Loans")
+    own, other = (
+        passage("Wages", collection=private, title="Wages"),
+        passage("Loans", title="Loans"),
+    )
     answer = make_answer(QUESTION, [own, other], text="Ten [1] or so [2].")
     answers_record([answer.pk])
     form = client_of(person(role)).get(golden_address(answer)).text
-    assert ["wages of alice" in form, str(private.pk) in form, str(own.document_id) in form] == [named] * 3
+    assert ["wages of alice" in form, str(private.pk) in form, str(own.document_id) in form] == [
+        named
+    ] * 3
     assert str(other.document_id) in form
 
 
 @pytest.mark.parametrize(("role", "status"), [("Curators", 400), ("Administrators", 302)])
 @pytest.mark.parametrize("expects", ["ANSWER", "NO_ANSWER"])
-def test_who_may_not_know_a_collection_makes_no_golden_question_there(role: str, status: int, expects: str) -> None:
-    chunk = passage("Wages", collection=CollectionFactory(owner=UserFactory(), visibility="private"))
+def test_who_may_not_know_a_collection_makes_no_golden_question_there(
+    role: str, status: int, expects: str
+) -> None:
+    chunk = passage(
+        "Wages", collection=CollectionFactory(owner=UserFactory(), visibility="private")
+    )
     answer = make_answer(QUESTION, [chunk], text="Ten [1].")
     body = {"text": QUESTION, "expects": expects, "document": str(chunk.document_id)}
     body["collection"] = str(chunk.document.collection_id)
@@ -80,30 +89,43 @@ def test_who_may_not_know_a_collection_makes_no_golden_question_there(role: str,
     assert GoldenQuestion.objects.exists() == (status == 302)
 
 
-def test_a_golden_question_of_an_unknown_collection_is_neither_told_nor_taken_back(answer: Message) -> None:
+def test_a_golden_question_of_an_unknown_collection_is_neither_told_nor_taken_back(
+    answer: Message,
+) -> None:
     private = CollectionFactory(owner=UserFactory(), visibility="private")
-    question = GoldenQuestion.objects.create(text=QUESTION, collection=private, message=answer, expects="NO_ANSWER")
+    question = GoldenQuestion.objects.create(
+        text=QUESTION, collection=private, message=answer, expects="NO_ANSWER"
+    )
     undo = reverse("review_golden_undo", args=[question.pk])
     for role, status in (("Curators", 404), ("Administrators", 302)):
         client = client_of(person(role))
-        assert (undo in client.get(reverse("review_answer", args=[answer.pk])).text) == (status == 302)
+        assert (undo in client.get(reverse("review_answer", args=[answer.pk])).text) == (
+            status == 302
+        )
         assert client.post(undo).status_code == status
 
 
 def test_the_list_shows_it_to_those_alone_who_know_its_collection() -> None:
     private = CollectionFactory(owner=UserFactory(), visibility="private")
-    GoldenQuestion.objects.create(text="What does Bob earn?", collection=private, created_by=UserFactory())
+    GoldenQuestion.objects.create(
+        text="What does Bob earn?", collection=private, created_by=UserFactory()
+    )
     for role, seen in (("Curators", False), ("Administrators", True)):
         page = client_of(person(role)).get(reverse("review_golden"))
         assert (page.status_code, "Bob" in page.text) == (200, seen)
 
 
-def test_a_golden_question_is_made_told_on_the_answer_and_taken_back(answer: Message, chunks: list[Chunk]) -> None:
+def test_a_golden_question_is_made_told_on_the_answer_and_taken_back(
+    answer: Message, chunks: list[Chunk]
+) -> None:
     curator = person("Curators")
     client = client_of(curator)
     body = {"text": QUESTION, "document": [str(chunks[1].document_id)], "expects": "ANSWER"}
     response = client.post(golden_address(answer), body)
-    assert (response.status_code, response["Location"]) == (302, reverse("review_answer", args=[answer.pk]))
+    assert (response.status_code, response["Location"]) == (
+        302,
+        reverse("review_answer", args=[answer.pk]),
+    )
     made = GoldenQuestion.objects.get()
     assert (made.message, made.created_by) == (answer, curator)
     assert list(made.documents.all()) == [chunks[1].document]
@@ -122,9 +144,19 @@ def test_what_can_not_be_a_golden_question_is_said(answer: Message, chunks: list
     for body, said in (
         ({"text": QUESTION, "expects": "ANSWER"}, "Tick at least one document"),
         ({"text": QUESTION, "expects": "ANSWER", "document": two}, "documents of one collection"),
-        ({"text": QUESTION, "expects": "NO_ANSWER", "collection": str(uuid4())}, "no such collection"),
+        (
+            {"text": QUESTION, "expects": "NO_ANSWER", "collection": str(uuid4())},
+            "no such collection",
+        ),
         ({"text": " ", "expects": "ANSWER", "document": two[:1]}, "Write the question"),
-        ({"text": QUESTION, "expects": "REFINE", "collection": str(chunks[0].document.collection_id)}, "One of"),
+        (
+            {
+                "text": QUESTION,
+                "expects": "REFINE",
+                "collection": str(chunks[0].document.collection_id),
+            },
+            "One of",
+        ),
     ):
         response = client.post(golden_address(answer), body)
         assert (response.status_code, said in response.content.decode()) == (400, True), said
@@ -132,8 +164,12 @@ def test_what_can_not_be_a_golden_question_is_said(answer: Message, chunks: list
     assert not GoldenQuestion.objects.exists()
 
 
-@pytest.mark.parametrize("wrong", [{"why": " "}, {"effect": "explode"}, {"days": "1000000"}, {"days": "x"}])
-def test_a_wrong_boost_is_refused(answer: Message, chunks: list[Chunk], wrong: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "wrong", [{"why": " "}, {"effect": "explode"}, {"days": "1000000"}, {"days": "x"}]
+)
+def test_a_wrong_boost_is_refused(
+    answer: Message, chunks: list[Chunk], wrong: dict[str, Any]
+) -> None:
     body = {"effect": "hide", "why": "Outdated.", "days": "7", **wrong}
     response = client_of(person("Curators")).post(boost_address(chunks[0], answer), body)
     assert response.status_code == 400 and "alert" in response.content.decode()
@@ -155,13 +191,27 @@ def test_a_document_that_a_curator_may_not_read_is_reached_by_an_answer_alone() 
 # ------------------------------------------------------------------------------------------------ roles
 @pytest.mark.parametrize(
     ("who", "status"),
-    [("", 403), ("user", 404), ("Reviewers", 403), ("Curators", 200), ("Administrators", 200), ("anonymous", 302)],
+    [
+        ("", 403),
+        ("user", 404),
+        ("Reviewers", 403),
+        ("Curators", 200),
+        ("Administrators", 200),
+        ("anonymous", 302),
+    ],
 )
-def test_only_curators_and_administrators_improve(answer: Message, chunks: list[Chunk], who: str, status: int) -> None:
+def test_only_curators_and_administrators_improve(
+    answer: Message, chunks: list[Chunk], who: str, status: int
+) -> None:
     user: Any = None if who == "anonymous" else UserFactory() if who == "user" else person(who)
     client = client_of(user)
     checked = f"{reverse('review_curated_new')}?answer={answer.pk}"
-    pages = (golden_address(answer), boost_address(chunks[0], answer), reverse("review_boosts"), checked)
+    pages = (
+        golden_address(answer),
+        boost_address(chunks[0], answer),
+        reverse("review_boosts"),
+        checked,
+    )
     for address in (*pages, reverse("review_curated")):
         assert client.get(address).status_code == status, address
     posted = 302 if status == 200 else status
@@ -174,12 +224,20 @@ def test_only_curators_and_administrators_improve(answer: Message, chunks: list[
         assert reverse(GOLDEN) not in page and "made-list" not in page
 
 
-def test_a_boost_for_one_question_is_set_shown_and_undone(answer: Message, chunks: list[Chunk]) -> None:
+def test_a_boost_for_one_question_is_set_shown_and_undone(
+    answer: Message, chunks: list[Chunk]
+) -> None:
     client = client_of(person("Curators"))
     address = boost_address(chunks[0], answer)
     form = client.get(address).content.decode()
     assert f">{QUESTION}</textarea>" in form, "two clicks: the question is there already"
-    body = {"effect": "hide", "why": "Of another library.", "days": "30", "whom": "question", "question": QUESTION}
+    body = {
+        "effect": "hide",
+        "why": "Of another library.",
+        "days": "30",
+        "whom": "question",
+        "question": QUESTION,
+    }
     assert client.post(address, body).status_code == 302
     boost = ManualBoost.objects.get()
     assert (boost.question, boost.hide) == (QUESTION, True)
@@ -189,7 +247,9 @@ def test_a_boost_for_one_question_is_set_shown_and_undone(answer: Message, chunk
     end = reverse("review_boost_end", args=[boost.pk])
     assert end in client.get(reverse("review_answer", args=[answer.pk])).content.decode()
     client.post(address, {**body, "whom": "all", "effect": "lift"})
-    assert ManualBoost.objects.filter(ended_at=None).count() == 2, "one for every question stands beside it"
+    assert ManualBoost.objects.filter(ended_at=None).count() == 2, (
+        "one for every question stands beside it"
+    )
     assert client.post(address, {**body, "question": " "}).status_code == 400
     client.post(end)
     assert ManualBoost.objects.get(pk=boost.pk).ended_at is not None

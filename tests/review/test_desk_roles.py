@@ -37,7 +37,9 @@ Call = Callable[[Client], HttpResponse]
 
 @pytest.fixture
 def asker(db: None) -> User:
-    user: User = UserFactory(username=NAME, first_name="Zebedee", last_name="Quartermaine", email=MAIL)
+    user: User = UserFactory(
+        username=NAME, first_name="Zebedee", last_name="Quartermaine", email=MAIL
+    )
     return user
 
 
@@ -84,7 +86,9 @@ def test_every_address_of_the_desk_is_walked(answer_id: str) -> None:
     named = {pattern.name for pattern in urlpatterns if isinstance(pattern, URLPattern)}
     walked = {name.split()[0] for name in calls(answer_id)} | {"api-review-export"}
     assert walked == named
-    assert {pattern.name for pattern in _all_patterns() if "review" in str(pattern.pattern)} >= named
+    assert {
+        pattern.name for pattern in _all_patterns() if "review" in str(pattern.pattern)
+    } >= named
 
 
 def _all_patterns() -> Iterator[URLPattern]:
@@ -147,10 +151,16 @@ def test_no_filter_search_or_order_finds_out_a_name(answer_id: str, asker: User)
     drawer = asker.collections.get()
     guesses = {"collection": (PRIVATE, f"{NAME}/{PRIVATE}", str(drawer.pk)), "user": (NAME,)}
     for parameter in (*AnswerFilters().fields, "after", "before", "ordering", "user__username"):
-        for guess in guesses.get(parameter, (NAME, "Zebedee", MAIL)):  # each against the same letters, reversed
-            page = ["/review/"] if guess == NAME or parameter in guesses else []  # its status alone is looked at
+        for guess in guesses.get(
+            parameter, (NAME, "Zebedee", MAIL)
+        ):  # each against the same letters, reversed
+            page = (
+                ["/review/"] if guess == NAME or parameter in guesses else []
+            )  # its status alone is looked at
             for address in ("/api/review/answers", *page):
-                right, wrong = (client.get(address, {parameter: value}) for value in (guess, guess[::-1]))
+                right, wrong = (
+                    client.get(address, {parameter: value}) for value in (guess, guess[::-1])
+                )
                 assert right.status_code == wrong.status_code, (parameter, guess)
                 if parameter in guesses:
                     assert right.status_code in (400, 403)

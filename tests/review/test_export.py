@@ -44,7 +44,10 @@ async def exported(by: User, **query: str) -> tuple[int, list[str]]:
 
 @pytest.fixture
 def answers(administrator: User) -> list[Message]:
-    return [ask(f"Question {number}?", workflow="react" if number == 1 else "corrective") for number in range(5)]
+    return [
+        ask(f"Question {number}?", workflow="react" if number == 1 else "corrective")
+        for number in range(5)
+    ]
 
 
 async def test_it_comes_in_batches_with_every_answer_once(
@@ -54,11 +57,15 @@ async def test_it_comes_in_batches_with_every_answer_once(
     _, parts = await exported(administrator, format="jsonl")
     rows = [json.loads(line) for part in parts for line in part.splitlines()]
     assert [len(part.splitlines()) for part in parts] == [2, 2, 1]
-    assert [row["question"] for row in rows] == [f"Question {number}?" for number in reversed(range(5))]
+    assert [row["question"] for row in rows] == [
+        f"Question {number}?" for number in reversed(range(5))
+    ]
     assert rows[0]["user"] == answers[4].session.user.username
 
 
-async def test_it_has_the_queues_filters_and_order(administrator: User, answers: list[Message]) -> None:
+async def test_it_has_the_queues_filters_and_order(
+    administrator: User, answers: list[Message]
+) -> None:
     _, (line,) = await exported(administrator, format="jsonl", workflow="react")
     assert json.loads(line)["message_id"] == str(answers[1].pk)
     _, parts = await exported(administrator, format="jsonl", sort="oldest")
@@ -119,12 +126,16 @@ def test_names_and_addresses_are_masked() -> None:
 @pytest.fixture
 def own_name(administrator: User) -> Message:
     user = UserFactory(username="quartermaine", first_name="Zebedee", last_name="Li")
-    answer = ask("I, Zebedee Li, ask.", session=SessionFactory(user=user), text="Yes, quartermaine [1].")
+    answer = ask(
+        "I, Zebedee Li, ask.", session=SessionFactory(user=user), text="Yes, quartermaine [1]."
+    )
     SourceFactory(message=answer, title="CV of Quartermaine", cited=True)
     return answer
 
 
-async def test_without_names_an_askers_own_name_is_masked(administrator: User, own_name: Message) -> None:
+async def test_without_names_an_askers_own_name_is_masked(
+    administrator: User, own_name: Message
+) -> None:
     _, (line,) = await exported(administrator, format="jsonl", names="0")
     row = json.loads(line)
     assert (row["question"], row["answer"], row["user"]) == ("I, …, ask.", "Yes, … [1].", None)

@@ -25,7 +25,9 @@ ANSWER = "<script>alert(1)</script> and “ten books” 圖書"
 def ask(*, memories: str = "-") -> Message:
     """An answer whose path called two models' prompts: one that may hold memories, one that never does."""
     question = MessageFactory(question=True)
-    answer: Message = MessageFactory(session=question.session, reply_to=question, status="streaming")
+    answer: Message = MessageFactory(
+        session=question.session, reply_to=question, status="streaming"
+    )
     run_id = uuid.uuid4()
     assert answer_lease(answer.pk, run_id=run_id).take()
     plan = LIBRARY.template("plan")
@@ -34,7 +36,11 @@ def ask(*, memories: str = "-") -> Message:
         plan.render(dict.fromkeys(plan.user.get_identifiers(), "x") | {"memories": memories}),
     ]
     steps = [
-        StepRecord(seq=n, name="plan", calls=[ModelCall(kind="chat", model="m", prompt_name=p.name, prompt=p)])
+        StepRecord(
+            seq=n,
+            name="plan",
+            calls=[ModelCall(kind="chat", model="m", prompt_name=p.name, prompt=p)],
+        )
         for n, p in enumerate(calls, 1)
     ]
     steps[0].calls.append(ModelCall(kind="embed", model="e"))
@@ -56,7 +62,11 @@ def test_each_call_is_stored_packed_and_shown_as_text(rag_settings: Any) -> None
     rag_settings(retention={"paths_days": 7})
     answer = ask()
     first, second = seen(answer, "Administrators")
-    assert (first["step"], first["call"], first["name"]) == (1, 0, "grade_answer") and ANSWER in first["text"]
+    assert (first["step"], first["call"], first["name"]) == (
+        1,
+        0,
+        "grade_answer",
+    ) and ANSWER in first["text"]
     assert (second["step"], second["name"]) == (2, "plan") and second["text"]
     page = client_of(person("Administrators")).get(f"/review/answers/{answer.pk}/").content.decode()
     assert ANSWER not in page and "alert(1)" in page  # as JSON, escaped

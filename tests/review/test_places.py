@@ -16,8 +16,18 @@ from tests.clients import client_of, person
 from tests.factories import RatingFactory, answered
 
 pytestmark = pytest.mark.django_db
-ALL = ["Queue", "Unanswered", "Answers &amp; questions", "Feedback", "Dashboard", "Replay history", "Log"]
-LINK = re.compile(r'<a class="side-link" href="[^"]+"( aria-current="page")?><span class="text">([^<]+)</span>')
+ALL = [
+    "Queue",
+    "Unanswered",
+    "Answers &amp; questions",
+    "Feedback",
+    "Dashboard",
+    "Replay history",
+    "Log",
+]
+LINK = re.compile(
+    r'<a class="side-link" href="[^"]+"( aria-current="page")?><span class="text">([^<]+)</span>'
+)
 
 
 def links(user: User, page: str) -> tuple[list[str], list[str]]:
@@ -41,7 +51,12 @@ def test_an_administrator_has_all_seven(page: str, name: str) -> None:
 
 
 def test_a_reviewer_has_those_that_need_no_more_than_reading() -> None:
-    assert links(person("Reviewers"), "review")[0] == ["Queue", "Unanswered", "Dashboard", "Replay history"]
+    assert links(person("Reviewers"), "review")[0] == [
+        "Queue",
+        "Unanswered",
+        "Dashboard",
+        "Replay history",
+    ]
 
 
 def test_the_queue_keeps_what_it_was_asked_for_at_the_next_choice() -> None:
@@ -71,8 +86,14 @@ def test_the_queue_opens_with_what_wants_a_persons_look_the_worst_first() -> Non
     asked("Was it refused?", decision="NO_ANSWER")
     RatingFactory(message=(worst := asked("Was it wrong?")), score=1)
     answers_record([worst.pk])
-    asked("Was it fine?", usage={"total_ms": 60_000}, degraded=[{"step": "generate", "reason": "away"}])
-    AnswerReview.objects.filter(message=asked("Was it read?", decision="NO_ANSWER")).update(state="reviewed")
+    asked(
+        "Was it fine?",
+        usage={"total_ms": 60_000},
+        degraded=[{"step": "generate", "reason": "away"}],
+    )
+    AnswerReview.objects.filter(message=asked("Was it read?", decision="NO_ANSWER")).update(
+        state="reviewed"
+    )
     client = client_of(person("Reviewers"))
     opened = client.get("/review/", follow=True)
     assert rows(opened) == ["Was it wrong?", "Was it refused?"]
@@ -80,7 +101,9 @@ def test_the_queue_opens_with_what_wants_a_persons_look_the_worst_first() -> Non
     assert everything
     assert len(rows(client.get(everything[1], follow=True))) == 4
     without = client.get("/review/", {"state": "todo"})
-    last = re.search(r'<a class="chip" href="([^"]*)"', without.content.decode())  # takes the only filter off
+    last = re.search(
+        r'<a class="chip" href="([^"]*)"', without.content.decode()
+    )  # takes the only filter off
     assert last
     assert len(rows(client.get(last[1], follow=True))) == 4
 

@@ -34,7 +34,9 @@ def readings() -> list[tuple[str, str]]:
 def test_an_answer_and_its_question_are_logged(keeper: Client, answer: Message) -> None:
     for message_id in (answer.reply_to_id, answer.pk):
         DeskEvent.objects.all().delete()
-        assert keeper.get(reverse("admin:chat_message_change", args=[message_id])).status_code == 200
+        assert (
+            keeper.get(reverse("admin:chat_message_change", args=[message_id])).status_code == 200
+        )
         assert readings() == [("keeper", str(answer.pk))]
 
 

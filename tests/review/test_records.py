@@ -12,7 +12,17 @@ from feedback.models import Rating
 from tests.factories import MessageFactory, RatingFactory
 
 pytestmark = pytest.mark.django_db
-WEAK = [{"sentence": "Ten.", "start": 0, "end": 4, "markers": [1], "score": 0.1, "supported": False, "reason": ""}]
+WEAK = [
+    {
+        "sentence": "Ten.",
+        "start": 0,
+        "end": 4,
+        "markers": [1],
+        "score": 0.1,
+        "supported": False,
+        "reason": "",
+    }
+]
 
 
 def recorded(**fields: Any) -> AnswerReview:
@@ -35,7 +45,16 @@ def recorded(**fields: Any) -> AnswerReview:
 )
 def test_an_answer_stands_in_the_queue_of_its_reason(fields: dict[str, Any], reason: str) -> None:
     row = recorded(**fields)
-    reasons = {"badly_rated", "no_answer", "unconfirmed", "weak", "degraded", "slow", "cut", "flagged"}
+    reasons = {
+        "badly_rated",
+        "no_answer",
+        "unconfirmed",
+        "weak",
+        "degraded",
+        "slow",
+        "cut",
+        "flagged",
+    }
     assert {name for name in reasons if getattr(row, name)} == {reason}
     assert row.severity > 0
 

@@ -33,7 +33,10 @@ QUESTION = "How many books may undergraduates borrow from the library?"
 def stored(collection: Any = None, **fields: Any) -> Message:
     """An answer at the desk, with its question."""
     if collection is not None:
-        fields["request"] = {"collections": [collection.name], "collection_ids": [str(collection.pk)]}
+        fields["request"] = {
+            "collections": [collection.name],
+            "collection_ids": [str(collection.pk)],
+        }
     answer = answered(QUESTION, text="Five books [1].", **fields)
     answers_record([answer.pk])
     return answer
@@ -68,16 +71,27 @@ def desk(transactional_db: None) -> Desk:
     return Desk(person("Reviewers"))
 
 
-async def test_both_answers_stand_side_by_side(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
+async def test_both_answers_stand_side_by_side(
+    desk: Desk,
+    online: OllamaServer,
+    library: Chunk,  # noqa: F811
+) -> None:
     answer = await sync_to_async(stored)()
     online.reply(structured=False, text="Undergraduates may borrow ten books for four weeks [1].")
-    response = await desk.post(f"answers/{answer.pk}/replay", {"workflow": "react", "options": {"rerank": False}})
+    response = await desk.post(
+        f"answers/{answer.pk}/replay", {"workflow": "react", "options": {"rerank": False}}
+    )
     assert response.status_code == 202
     data = await desk.ended(response.json()["id"])
     assert data["status"] == "complete", data["error"]
-    assert (data["original"]["answer"], data["original"]["message_id"]) == ("Five books [1].", str(answer.pk))
+    assert (data["original"]["answer"], data["original"]["message_id"]) == (
+        "Five books [1].",
+        str(answer.pk),
+    )
     assert (data["replay"]["workflow"], data["replay"]["decision"]) == ("react", "ANSWER")
-    assert [source["chunk_id"] for source in data["replay"]["sources"] if source["cited"]] == [str(library.pk)]
+    assert [source["chunk_id"] for source in data["replay"]["sources"] if source["cited"]] == [
+        str(library.pk)
+    ]
     kinds = {row["kind"] for row in data["differences"]}
     assert {"workflow", "answer", "source", "usage"} <= kinds
     page = await desk.get(f"/review/replays/{data['id']}/")
@@ -85,7 +99,11 @@ async def test_both_answers_stand_side_by_side(desk: Desk, online: OllamaServer,
     assert "<ins>" in page.content.decode() and "ReAct" in page.content.decode()
 
 
-async def test_nothing_of_the_user_is_touched(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
+async def test_nothing_of_the_user_is_touched(
+    desk: Desk,
+    online: OllamaServer,
+    library: Chunk,  # noqa: F811
+) -> None:
     answer = await sync_to_async(stored)()
     await Memory.objects.acreate(user_id=answer.session.user_id, question="q", text="t", terms="t")
 
@@ -103,7 +121,11 @@ async def test_nothing_of_the_user_is_touched(desk: Desk, online: OllamaServer, 
     assert await sync_to_async(counts)() == before
 
 
-async def test_the_asker_decides_what_may_be_seen(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
+async def test_the_asker_decides_what_may_be_seen(
+    desk: Desk,
+    online: OllamaServer,
+    library: Chunk,  # noqa: F811
+) -> None:
     answer = await sync_to_async(stored)()
     collection = library.document.collection
     collection.visibility, collection.owner = "private", desk.user
@@ -120,7 +142,10 @@ async def test_documents_that_its_reader_may_not_read_tell_nothing(
 ) -> None:
     """The replay finds what is the asker's alone, and what the conversation has never shown."""
     answer = await sync_to_async(stored)()
-    collection, asker = library.document.collection, await User.objects.aget(pk=answer.session.user_id)
+    collection, asker = (
+        library.document.collection,
+        await User.objects.aget(pk=answer.session.user_id),
+    )
     collection.visibility, collection.owner = "private", asker
     await collection.asave()
     online.reply(structured=False, text="Undergraduates may borrow ten books for four weeks [1].")
@@ -132,7 +157,9 @@ async def test_documents_that_its_reader_may_not_read_tell_nothing(
         assert "may not read, so its text is hidden" in told
         assert "ten books" not in told
         assert library.document.title not in told
-    await sync_to_async(SourceFactory)(message=answer, document_id=library.document_id, text="Shown to the asker.")
+    await sync_to_async(SourceFactory)(
+        message=answer, document_id=library.document_id, text="Shown to the asker."
+    )
     shown = (await desk.get(f"replays/{replayed}")).json()
     assert shown["replay"]["answer"] == "Undergraduates may borrow ten books for four weeks [1]."
 
@@ -164,14 +191,20 @@ async def test_what_is_not_there_is_refused(desk: Desk, offline: None, body: Any
     assert not await Replay.objects.aexists()
 
 
-async def test_a_model_is_not_called_missing_where_nobody_could_look(desk: Desk, offline: None) -> None:
+async def test_a_model_is_not_called_missing_where_nobody_could_look(
+    desk: Desk, offline: None
+) -> None:
     answer = await sync_to_async(stored)()
     refused = await desk.post(f"answers/{answer.pk}/replay", {"model": "llama3"})
     assert "RAG_OFFLINE" in refused.json()["error"]["fields"]["model"][0]
 
 
 def test_a_replay_whose_process_died_has_failed(offline: None) -> None:
-    silent = {"status": "running", "lease_token": uuid4(), "lease_expires_at": timezone.now() - timedelta(seconds=1)}
+    silent = {
+        "status": "running",
+        "lease_token": uuid4(),
+        "lease_expires_at": timezone.now() - timedelta(seconds=1),
+    }
     lost = Replay.objects.create(message=stored(), question=QUESTION, **silent)
     asyncio.run(replays_work(within_s=20))
     lost.refresh_from_db()
@@ -191,7 +224,9 @@ def test_a_replay_whose_process_died_has_failed(offline: None) -> None:
         ({"own_filters": "on", "policy_year": "20x5"}, None),
     ],
 )
-def test_the_form_says_which_number_is_wrong(desk: Desk, offline: None, fields: Any, change: Any) -> None:
+def test_the_form_says_which_number_is_wrong(
+    desk: Desk, offline: None, fields: Any, change: Any
+) -> None:
     client, answer = Client(), stored()
     client.force_login(desk.user)
     page = client.post(f"/review/replays/new/?answer={answer.pk}", fields)

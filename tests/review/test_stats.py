@@ -24,10 +24,16 @@ pytestmark = pytest.mark.django_db
 TODAY = "2026-03-10"
 
 
-def given_answer(*, day: str = TODAY, score: int | None = None, collections: Any = (), **fields: Any) -> Message:
+def given_answer(
+    *, day: str = TODAY, score: int | None = None, collections: Any = (), **fields: Any
+) -> Message:
     """An answer of that day, at noon, with its row at the desk."""
-    answer = answered(request={"collection_ids": [str(collection.pk) for collection in collections]}, **fields)
-    noon = timezone.make_aware(datetime.combine(date.fromisoformat(day), datetime.min.time())) + timedelta(hours=12)
+    answer = answered(
+        request={"collection_ids": [str(collection.pk) for collection in collections]}, **fields
+    )
+    noon = timezone.make_aware(
+        datetime.combine(date.fromisoformat(day), datetime.min.time())
+    ) + timedelta(hours=12)
     Message.objects.filter(pk=answer.pk).update(created_at=noon)
     if score:
         RatingFactory(message=answer, score=score)
@@ -36,7 +42,9 @@ def given_answer(*, day: str = TODAY, score: int | None = None, collections: Any
 
 
 def got(client: Client, path: str, **query: str) -> Any:
-    response = client.get(f"/api/review/{path}", {"from": "2026-03-01", "to": "2026-03-31", **query})
+    response = client.get(
+        f"/api/review/{path}", {"from": "2026-03-01", "to": "2026-03-31", **query}
+    )
     assert response.status_code == 200, response.content
     return response.json()
 
@@ -48,8 +56,14 @@ def test_workflows_are_compared_by_the_answers_rating_not_by_that_of_a_source() 
     unrated = given_answer(workflow="react")
     RatingFactory(message=unrated, source=SourceFactory(message=unrated), score=1)
     answers_record([answer.pk, unrated.pk])
-    rows = {row["key"]: row for row in got(client_of(person("Reviewers")), "compare", by="workflow")["rows"]}
-    assert (rows["corrective"]["rates"]["good"]["rate"], rows["corrective"]["rates"]["bad"]["rate"]) == (1.0, 0.0)
+    rows = {
+        row["key"]: row
+        for row in got(client_of(person("Reviewers")), "compare", by="workflow")["rows"]
+    }
+    assert (
+        rows["corrective"]["rates"]["good"]["rate"],
+        rows["corrective"]["rates"]["bad"]["rate"],
+    ) == (1.0, 0.0)
     assert rows["react"]["rates"]["bad"]["count"] == 0
 
 
@@ -80,7 +94,9 @@ def test_who_sees_no_names_sees_a_private_collection_as_another_one() -> None:
     rows = got(client_of(person("Reviewers")), "stats", by="collection")["rows"]
     assert [(row["key"], row["answers"]) for row in rows] == [("", 1)]
     assert "zebedee" not in str(rows)
-    assert got(client_of(person("Administrators")), "stats", by="collection")["rows"][0]["key"] == str(private.pk)
+    assert got(client_of(person("Administrators")), "stats", by="collection")["rows"][0][
+        "key"
+    ] == str(private.pk)
 
 
 def test_a_comparison_has_rates_with_intervals_and_says_what_they_are_of() -> None:
@@ -89,7 +105,11 @@ def test_a_comparison_has_rates_with_intervals_and_says_what_they_are_of() -> No
     given_answer(workflow="react", score=2)
     data = got(client_of(person("Reviewers")), "compare", by="workflow")
     good = {row["key"]: row["rates"]["good"] for row in data["rows"]}
-    assert (good["corrective"]["hits"], good["corrective"]["count"], good["corrective"]["rate"]) == (3, 4, 0.75)
+    assert (
+        good["corrective"]["hits"],
+        good["corrective"]["count"],
+        good["corrective"]["rate"],
+    ) == (3, 4, 0.75)
     assert 0 < good["corrective"]["low"] < 0.75 < good["corrective"]["high"] < 1
     assert good["react"]["rate"] == 0
     assert "choose the workflow" in data["notes"][0]
@@ -112,5 +132,7 @@ def test_the_dashboard_with_and_without_answers() -> None:
     client = client_of(person("Reviewers"))
     assert client.get("/review/dashboard/").status_code == 200
     given_answer(score=1)
-    page = client.get("/review/dashboard/", {"from": "2026-03-01", "to": "2026-03-31"}).content.decode()
+    page = client.get(
+        "/review/dashboard/", {"from": "2026-03-01", "to": "2026-03-31"}
+    ).content.decode()
     assert "0 / 1" in page and "100.0 %" in page

@@ -45,11 +45,15 @@ class TerminalSink(EventSink):
 class Command(EngineCommand):
     """`manage.py ask`. CommandError, and so exit status 1, where there is no answer."""
 
-    help = _("Ask one question over all collections and print the answer, its sources and its decision path.")
+    help = _(
+        "Ask one question over all collections and print the answer, its sources and its decision path."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("question")
-        parser.add_argument("--workflow", choices=available_workflows(), help=_("by default the site's"))
+        parser.add_argument(
+            "--workflow", choices=available_workflows(), help=_("by default the site's")
+        )
         parser.add_argument(
             "--collection",
             action="append",
@@ -62,7 +66,10 @@ class Command(EngineCommand):
         question = options["question"].strip()
         if not 0 < len(question) <= settings.RAG.limits.message_chars:
             raise CommandError(
-                translate("Give a question of 1 to {most} characters.", most=settings.RAG.limits.message_chars)
+                translate(
+                    "Give a question of 1 to {most} characters.",
+                    most=settings.RAG.limits.message_chars,
+                )
             )
         if options["json"]:
             logging.disable(logging.WARNING)
@@ -83,8 +90,12 @@ class Command(EngineCommand):
         except TimeoutError as error:
             raise CommandError(translate("The answer took too long and was stopped.")) from error
         if options["json"]:
-            stored = sync_to_async(answer_as_stored)  # reads where in their documents the cited sentences stand
-            data = localized_message(*await stored(answer, trace, workflow=workflow, created_at=datetime.now(UTC)))
+            stored = sync_to_async(
+                answer_as_stored
+            )  # reads where in their documents the cited sentences stand
+            data = localized_message(
+                *await stored(answer, trace, workflow=workflow, created_at=datetime.now(UTC))
+            )
             self.stdout.write(json.dumps(data, ensure_ascii=False, indent=2))
         else:
             self._report(answer, trace)
@@ -103,11 +114,17 @@ class Command(EngineCommand):
             heading = chunk.heading if chunk.heading != chunk.title else ""
             place = ", ".join(filter(None, (page, heading, chunk.url)))
             mark = "*" if source.cited else " "
-            self.stdout.write(f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}")
+            self.stdout.write(
+                f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}"
+            )
         reason = f" ({localized(answer.reason.text)})" if answer.reason else ""
-        self.stdout.write("\n" + translate("Decision: {decision}", decision=answer.decision) + reason)
+        self.stdout.write(
+            "\n" + translate("Decision: {decision}", decision=answer.decision) + reason
+        )
         if answer.support:
-            self.stdout.write(translate("Second look: {support}", support=Message.Support(answer.support).label))
+            self.stdout.write(
+                translate("Second look: {support}", support=Message.Support(answer.support).label)
+            )
         for step in trace.steps:
             reason = step.reason.text if step.reason else ""
             words = localized(step.summary or reason)
@@ -118,5 +135,8 @@ class Command(EngineCommand):
         calls = translate_count("{count} model call", "{count} model calls", usage.llm_calls)
         rounds = translate_count("{count} round", "{count} rounds", usage.llm_rounds)
         self.stdout.write(
-            "  " + translate("{calls} in {rounds}, {time} ms", calls=calls, rounds=rounds, time=usage.total_ms)
+            "  "
+            + translate(
+                "{calls} in {rounds}, {time} ms", calls=calls, rounds=rounds, time=usage.total_ms
+            )
         )

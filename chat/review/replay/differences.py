@@ -14,7 +14,14 @@ from typing import Any
 MAX_WORDS = 1_500  # of either text, compared one by one; beyond it lines are
 STEP = ("seq", "status", "duration_ms", "summary")
 PLAIN = ("status", "decision", "workflow", "model")
-FIGURES = ("llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms")
+FIGURES = (
+    "llm_calls",
+    "llm_rounds",
+    "prompt_tokens",
+    "completion_tokens",
+    "first_token_ms",
+    "total_ms",
+)
 _WORD = re.compile(r"[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+|\s+|.", re.DOTALL)
 Data = Mapping[str, Any]
 
@@ -31,7 +38,9 @@ def answer_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
         if (original.get(name) or "") != (replay.get(name) or "")
     ]
     if original["answer"] != replay["answer"]:
-        found.append({"kind": "answer", "parts": text_differences(original["answer"], replay["answer"])})
+        found.append(
+            {"kind": "answer", "parts": text_differences(original["answer"], replay["answer"])}
+        )
     found += [row for row in source_differences(original, replay) if row["changed"]]
     found += [row for row in step_differences(original, replay) if row["changed"]]
     return found + [row for row in figures(original, replay) if row["original"] != row["replay"]]
@@ -47,7 +56,9 @@ def text_differences(before: str, after: str) -> list[dict[str, str]]:
         new = after.splitlines(keepends=True)
     parts: list[dict[str, str]] = []
     for op, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        pieces = [("same", old[a:b])] if op == "equal" else [("removed", old[a:b]), ("added", new[c:d])]
+        pieces = (
+            [("same", old[a:b])] if op == "equal" else [("removed", old[a:b]), ("added", new[c:d])]
+        )
         parts += [{"op": name, "text": "".join(words)} for name, words in pieces if words]
     return parts
 
@@ -58,7 +69,9 @@ def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
     in: both, original or replay. `ranks`: its place in each, from 1, or None. moved: places up (positive) or down.
     changed: its place, whether it is cited, or that it is there at all.
     """
-    sides = [{source["chunk_id"]: source for source in data["sources"]} for data in (original, replay)]
+    sides = [
+        {source["chunk_id"]: source for source in data["sources"]} for data in (original, replay)
+    ]
     places = [{chunk_id: place for place, chunk_id in enumerate(side, 1)} for side in sides]
     rows = []
     for chunk_id in dict.fromkeys([*sides[1], *sides[0]]):
@@ -68,7 +81,10 @@ def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
         rows.append(
             {
                 "kind": "source",
-                **{name: source[name] for name in ("chunk_id", "document_id", "title", "heading", "page")},
+                **{
+                    name: source[name]
+                    for name in ("chunk_id", "document_id", "title", "heading", "page")
+                },
                 "in": "both" if before and after else "replay" if after else "original",
                 "ranks": {"original": before, "replay": after},
                 "moved": before - after if before and after else 0,
@@ -105,7 +121,10 @@ def step_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
 def figures(original: Data, replay: Data) -> list[dict[str, Any]]:
     """What each of them cost."""
     old, new = (data.get("usage") or {} for data in (original, replay))
-    return [{"kind": "usage", "figure": name, "original": old.get(name), "replay": new.get(name)} for name in FIGURES]
+    return [
+        {"kind": "usage", "figure": name, "original": old.get(name), "replay": new.get(name)}
+        for name in FIGURES
+    ]
 
 
 def is_supported(data: Data) -> bool:

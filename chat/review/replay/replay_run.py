@@ -62,7 +62,9 @@ async def replay_run(lease: Lease) -> None:
             columns = await _columns(lease.pk)
             await database_call(partial(lease.release, finished_at=timezone.now(), **columns))
     except LeaseLostError:
-        logger.info("replay %s ended: another process has taken it over, or it was deleted", lease.pk)
+        logger.info(
+            "replay %s ended: another process has taken it over, or it was deleted", lease.pk
+        )
     except asyncio.CancelledError:
         await asyncio.shield(sync_to_async(lease.release)(status=Replay.Status.QUEUED))
         raise
@@ -80,7 +82,12 @@ async def _columns(replay_id: UUID) -> dict[str, Any]:
         return _failed(failure.code, failure.message)
     decisions = [replay.message.decision, answer["decision"] or ""]
     summary = {"decision": decisions, "supported": is_supported(answer)}
-    return {"status": Replay.Status.COMPLETE, "result": answer, "wordings": wordings, "summary": summary}
+    return {
+        "status": Replay.Status.COMPLETE,
+        "result": answer,
+        "wordings": wordings,
+        "summary": summary,
+    }
 
 
 def _failed(code: str, message: str) -> dict[str, Any]:
@@ -92,7 +99,9 @@ def _prepare(replay_id: UUID) -> tuple[Replay, Question]:
     """The question as it was put, with what is changed of it: in its asker's scope, decided anew, with the files of the
     conversation, and after what stands before it there. It remembers nothing, and nothing is remembered of it."""
     live_settings.refresh()
-    replay = Replay.objects.select_related("message__reply_to", "message__session__user").get(pk=replay_id)
+    replay = Replay.objects.select_related("message__reply_to", "message__session__user").get(
+        pk=replay_id
+    )
     message = replay.message
     change = replay.change
     request = message.request
@@ -112,7 +121,13 @@ def _prepare(replay_id: UUID) -> tuple[Replay, Question]:
         question = replace(question, filters=search_filters(change["filters"]).in_mode("strict"))
     options = replace(question.options, **change.get("options", {}))
     return replay, replace(
-        question, options=options, model="", user_id="", asker_id="", conversation_id="", answer_id=""
+        question,
+        options=options,
+        model="",
+        user_id="",
+        asker_id="",
+        conversation_id="",
+        answer_id="",
     )
 
 
@@ -121,7 +136,9 @@ async def _answer(replay: Replay, question: Question) -> tuple[dict[str, Any], W
     change = replay.change
     engine = get_engine()
     trace = Trace()
-    models: Models = ChosenModel(engine.models, change["model"]) if change.get("model") else engine.models
+    models: Models = (
+        ChosenModel(engine.models, change["model"]) if change.get("model") else engine.models
+    )
     boosts = engine.boosts
     if revision := change.get("revision"):
         revision_id = None if revision == NO_REVISION else UUID(revision)
@@ -133,7 +150,9 @@ async def _answer(replay: Replay, question: Question) -> tuple[dict[str, Any], W
     async with asyncio.timeout(engine.settings.limits.answer_timeout_s):
         answer = await get_workflow(workflow).answer(question, engine=deps, trace=trace)
 
-    def stored() -> tuple[dict[str, Any], Wordings]:  # reads where in their documents the cited sentences stand
+    def stored() -> tuple[
+        dict[str, Any], Wordings
+    ]:  # reads where in their documents the cited sentences stand
         data, wordings = answer_as_stored(answer, trace, workflow=workflow, created_at=began)
         return clean_json(data), wordings
 

@@ -48,20 +48,34 @@ def revisions_offered() -> Sequence[Any]:
 
 
 @transaction.atomic
-def replays_create(*, access: DeskAccess, message_ids: Sequence[UUID], change: Mapping[str, Any]) -> list[Replay]:
+def replays_create(
+    *, access: DeskAccess, message_ids: Sequence[UUID], change: Mapping[str, Any]
+) -> list[Replay]:
     """Of these answers, in this order; those that have not ended, or have no question any more, are left out.
 
     Raises NotFoundError where none is left, TooManyReplaysError.
     """
     ended = Message.objects.filter(role=Message.Role.ASSISTANT, reply_to__isnull=False)
-    found = ended.exclude(status=Message.Status.STREAMING).select_related("reply_to").in_bulk(list(message_ids))
+    found = (
+        ended.exclude(status=Message.Status.STREAMING)
+        .select_related("reply_to")
+        .in_bulk(list(message_ids))
+    )
     answers = [found[pk] for pk in message_ids if pk in found]
     if not answers:
         raise NotFoundError
-    if Replay.objects.filter(made_by=access.user, status__in=OPEN).count() + len(answers) > MAX_OPEN:
+    if (
+        Replay.objects.filter(made_by=access.user, status__in=OPEN).count() + len(answers)
+        > MAX_OPEN
+    ):
         raise TooManyReplaysError
     replays = Replay.objects.bulk_create(
-        Replay(message=answer, question=answer.reply_to.text, change=dict(change), made_by=access.user)  # type: ignore[union-attr]
+        Replay(
+            message=answer,
+            question=answer.reply_to.text,  # type: ignore[union-attr]
+            change=dict(change),
+            made_by=access.user,
+        )
         for answer in answers
     )
     transaction.on_commit(replays_queue)
@@ -109,17 +123,24 @@ def replay_get(replay_id: UUID) -> Replay:
 
 def replays_latest(*, most: int = LATEST, **where: Any) -> list[dict[str, Any]]:
     """Of an answer, or of all: what was asked, what was done otherwise, and what came of it."""
-    replays = Replay.objects.filter(**where).defer("result", "wordings").select_related("message__reply_to", "made_by")
+    replays = (
+        Replay.objects.filter(**where)
+        .defer("result", "wordings")
+        .select_related("message__reply_to", "made_by")
+    )
     return [
         {
             "id": replay.pk,
-            "question": replay.message.reply_to.text if replay.message and replay.message.reply_to else "–",
+            "question": replay.message.reply_to.text
+            if replay.message and replay.message.reply_to
+            else "–",
             "by": replay.made_by.username if replay.made_by else "–",
             "made_at": replay.created_at,
             "change": change_words(replay.change),
             "status": replay.get_status_display(),
             "decisions": [
-                labels.label(labels.DECISIONS, name) if name else "–" for name in replay.summary.get("decision", ())
+                labels.label(labels.DECISIONS, name) if name else "–"
+                for name in replay.summary.get("decision", ())
             ],
         }
         for replay in replays.order_by("-created_at", "id")[:most]
@@ -143,8 +164,12 @@ def change_words(change: Mapping[str, Any]) -> list[str]:
         shown = value if not isinstance(value, bool) else _("on") if value else _("off")
         words.append(f"{option_label(name)}: {shown}")
     if "filters" in change:
-        filters = ", ".join(labels.filter_words(name, value) for name, value in change["filters"].items())
-        words.append(_("filters {names}").format(names=filters) if filters else _("without filters"))
+        filters = ", ".join(
+            labels.filter_words(name, value) for name, value in change["filters"].items()
+        )
+        words.append(
+            _("filters {names}").format(names=filters) if filters else _("without filters")
+        )
     return words or [_("nothing changed")]
 
 

@@ -20,7 +20,12 @@ from chat.models import AnswerReview, Message, Replay
 from chat.review.api import DeskView, schema
 from chat.review.marks import readings_log
 from chat.review.pages import desk_page, problem_sentences
-from chat.review.replay.differences import figures, source_differences, step_differences, text_differences
+from chat.review.replay.differences import (
+    figures,
+    source_differences,
+    step_differences,
+    text_differences,
+)
 from chat.review.replay.replay_data import replay_data
 from chat.review.replay.replay_run import NO_REVISION, OPEN
 from chat.review.replay.replays import (
@@ -51,10 +56,19 @@ _DOCUMENT_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(/documents/[0-9a-f-]{36}/\
 class ChangeSerializer(StrictSerializer):
     """What is done otherwise than as asked; what is left out or null stays."""
 
-    workflow = serializers.ChoiceField(choices=available_workflows(), required=False, allow_null=True)
-    model = TextField(required=False, allow_null=True, max_length=200, help_text="One that the model server lists.")
+    workflow = serializers.ChoiceField(
+        choices=available_workflows(), required=False, allow_null=True
+    )
+    model = TextField(
+        required=False,
+        allow_null=True,
+        max_length=200,
+        help_text="One that the model server lists.",
+    )
     options = OptionsSerializer(required=False, allow_null=True)
-    filters = FiltersSerializer(required=False, allow_null=True, help_text="In place of all filters; {}: none.")
+    filters = FiltersSerializer(
+        required=False, allow_null=True, help_text="In place of all filters; {}: none."
+    )
     revision = TextField(
         required=False,
         allow_null=True,
@@ -64,19 +78,26 @@ class ChangeSerializer(StrictSerializer):
 
     def validate_model(self, model: str | None) -> str | None:
         if model and model not in (status := model_status()).chat_models:
-            unlisted = worded("The model server has no model with this name. Choose one from its list.")
+            unlisted = worded(
+                "The model server has no model with this name. Choose one from its list."
+            )
             _refuse(unlisted if status.reachable else status.reason)
         return model
 
     def validate_revision(self, revision: str | None) -> str | None:
-        if revision and revision not in (NO_REVISION, *(str(one.pk) for one in revisions_offered())):
+        if revision and revision not in (
+            NO_REVISION,
+            *(str(one.pk) for one in revisions_offered()),
+        ):
             _refuse(worded("There is no such ranking change; choose another one."))
         return revision
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """As it is stored in a replay."""
         change = {name: value for name, value in attrs.items() if value}
-        if options := {name: value for name, value in change.pop("options", {}).items() if value is not None}:
+        if options := {
+            name: value for name, value in change.pop("options", {}).items() if value is not None
+        }:
             change["options"] = options
         if attrs.get("filters") is not None:
             change["filters"] = search_filters(attrs["filters"]).as_dict()
@@ -97,7 +118,9 @@ class StartedSerializer(serializers.Serializer[Any]):
 class DifferenceSerializer(serializers.Serializer[Any]):
     """One difference; the other fields depend on `kind`."""
 
-    kind = serializers.CharField(help_text="status, decision, workflow, model, answer, source, step, usage.")
+    kind = serializers.CharField(
+        help_text="status, decision, workflow, model, answer, source, step, usage."
+    )
 
 
 class ReplayedAnswerSerializer(AnswerSerializer):
@@ -188,14 +211,18 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
 def _posted(form: Mapping[str, str]) -> dict[str, Any]:
     """The form as the API takes it, which says what is wrong with it."""
     options: dict[str, Any] = {name: form[name] == "true" for name in OPTIONS if form.get(name)}
-    change: dict[str, Any] = {name: form[name] for name in ("workflow", "model", "revision") if form.get(name)}
+    change: dict[str, Any] = {
+        name: form[name] for name in ("workflow", "model", "revision") if form.get(name)
+    }
     change["options"] = options | {"top_k": _number(form.get("top_k", ""))}
     if form.get("own_filters"):
         change["filters"] = {
             "department": form.get("department", ""),
             "doc_type": form.get("doc_type", ""),
             "policy_year": _number(form.get("policy_year", "")),
-            "tags": [tag.strip() for tag in re.split("[,，、;；]", form.get("tags", "")) if tag.strip()],
+            "tags": [
+                tag.strip() for tag in re.split("[,，、;；]", form.get("tags", "")) if tag.strip()
+            ],
         }
     return change
 
@@ -207,7 +234,11 @@ def _number(text: str) -> int | str | None:
 
 @desk_page()
 def replays_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    return render(request, "review/replays.html", {"section": "review", "replays": replays_latest(most=ON_A_PAGE)})
+    return render(
+        request,
+        "review/replays.html",
+        {"section": "review", "replays": replays_latest(most=ON_A_PAGE)},
+    )
 
 
 @desk_page()
@@ -222,7 +253,9 @@ def replay_page(request: HttpRequest, *, access: DeskAccess, replay_id: UUID) ->
         "change": change_words(replay.change),
         "data": data,
         "open": replay.status in OPEN,
-        "comparison": comparison(data["original"], data["replay"]) if data["original"] and data["replay"] else None,
+        "comparison": comparison(data["original"], data["replay"])
+        if data["original"] and data["replay"]
+        else None,
     }
     return render(request, "review/replay.html", context)
 
@@ -236,6 +269,9 @@ def comparison(original: Mapping[str, Any], replay: Mapping[str, Any]) -> dict[s
         "words": text_differences(*(_DOCUMENT_LINK.sub(r"\1", data["answer"]) for data in both)),
         "same_text": original["answer"] == replay["answer"],
         "sources": [row | {"moved_down": -row["moved"]} for row in source_differences(*both)],
-        "steps": [row | {"label": labels.label(labels.STEPS, row["name"])} for row in step_differences(*both)],
+        "steps": [
+            row | {"label": labels.label(labels.STEPS, row["name"])}
+            for row in step_differences(*both)
+        ],
         "figures": figures(*both),
     }

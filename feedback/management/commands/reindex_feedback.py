@@ -16,11 +16,15 @@ from ragsite.core.localized import localized, translate, translate_count
 
 
 class Command(BaseCommand):
-    requires_system_checks: list[str] = []  # they load the whole site, which takes longer than a round of a few ratings
+    requires_system_checks: list[
+        str
+    ] = []  # they load the whole site, which takes longer than a round of a few ratings
     help = "Turn new ratings into boosts: one round of the feedback loop, the same that runs periodically."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="show what would change, and keep nothing of it")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="show what would change, and keep nothing of it"
+        )
         parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -31,7 +35,9 @@ class Command(BaseCommand):
         except AppError as error:
             raise CommandError(str(localized(error.message))) from error
         if options["json"]:
-            self.stdout.write(json.dumps(round_report(outcome.as_dict()), ensure_ascii=False, indent=2))
+            self.stdout.write(
+                json.dumps(round_report(outcome.as_dict()), ensure_ascii=False, indent=2)
+            )
         else:
             self._print(outcome)
 
@@ -48,7 +54,8 @@ class Command(BaseCommand):
         if outcome.counts:
             self.stdout.write(
                 translate(
-                    "Effects on single questions: {query_boosts}, on documents: {document_boosts}", **outcome.counts
+                    "Effects on single questions: {query_boosts}, on documents: {document_boosts}",
+                    **outcome.counts,
                 )
             )
         for note in report["notes"]:
@@ -56,7 +63,11 @@ class Command(BaseCommand):
         if outcome.status in Revision.Status.values:  # a dry run's has no number
             status = str(Revision.Status(outcome.status).label).lower()
             self.stdout.write(
-                translate("Ranking change {number} ({status})", number=outcome.number or "–", status=status)
+                translate(
+                    "Ranking change {number} ({status})",
+                    number=outcome.number or "–",
+                    status=status,
+                )
             )
         self.stdout.write(report["reason"])
         if outcome.dry_run:

@@ -8,7 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import PermissionDenied, RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
+from django.core.exceptions import (
+    PermissionDenied,
+    RequestDataTooBig,
+    TooManyFieldsSent,
+    TooManyFilesSent,
+)
 from django.http import Http404, HttpRequest, JsonResponse
 from django.shortcuts import render
 from redis.exceptions import RedisError
@@ -41,7 +46,11 @@ OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate
 # MOST_ERRORS of both, each character as \uXXXX, are below 64 KiB
 NAME_CHARS = 100
 SENTENCE_CHARS = 400
-CODES = {400: "invalid", 401: "not_authenticated", 429: "rate_limited"}  # REST framework's own codes are others
+CODES = {
+    400: "invalid",
+    401: "not_authenticated",
+    429: "rate_limited",
+}  # REST framework's own codes are others
 
 
 def as_app_error(error: Exception) -> AppError | None:
@@ -55,7 +64,9 @@ def as_app_error(error: Exception) -> AppError | None:
     if isinstance(error, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent):
         return TooLargeError(worded("The request is too large; send less at once."))
     if isinstance(error, exceptions.ValidationError):
-        return InvalidInputError(fields=(error.detail if isinstance(error.detail, dict) else {"detail": error.detail}))
+        return InvalidInputError(
+            fields=(error.detail if isinstance(error.detail, dict) else {"detail": error.detail})
+        )
     return _dependency_away(error)
 
 
@@ -103,10 +114,14 @@ def _what_to_do(error: Exception, view: Any) -> str | None:
             return NotAuthenticatedError.message
         case exceptions.UnsupportedMediaType():
             types = joined(", ", (parser.media_type for parser in view.parser_classes))
-            return worded("Send the body as {types}, and say so in the header Content-Type.", types=types)
+            return worded(
+                "Send the body as {types}, and say so in the header Content-Type.", types=types
+            )
         case exceptions.MethodNotAllowed():
             methods = joined(", ", view.allowed_methods)
-            return worded("This address takes {methods}; /api/schema describes it.", methods=methods)
+            return worded(
+                "This address takes {methods}; /api/schema describes it.", methods=methods
+            )
     return None
 
 
@@ -115,8 +130,14 @@ def told(error: AppError) -> dict[str, Any]:
     fields, count = _first_sentences(localized(error.fields))
     message = error.message
     if count == MOST_ERRORS:
-        message = worded("{message} Only the first {count} errors are listed.", message=message, count=count)
-    return {"code": error.code, "message": str(localized(message))[:SENTENCE_CHARS], "fields": fields}
+        message = worded(
+            "{message} Only the first {count} errors are listed.", message=message, count=count
+        )
+    return {
+        "code": error.code,
+        "message": str(localized(message))[:SENTENCE_CHARS],
+        "fields": fields,
+    }
 
 
 def _first_sentences(fields: Any) -> tuple[Any, int]:
@@ -174,8 +195,12 @@ def openai_error(error: Mapping[str, Any], *, status: int) -> dict[str, Any]:
     _, reason = next(sentences(error["fields"]), ("", ""))
     return {
         "error": {
-            "message": f"{param}: {reason}" if reason and error["code"] == "invalid" else error["message"],
-            "type": OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error"),
+            "message": f"{param}: {reason}"
+            if reason and error["code"] == "invalid"
+            else error["message"],
+            "type": OPENAI_TYPES.get(
+                status, "invalid_request_error" if status < 500 else "server_error"
+            ),
             "param": param,
             "code": error["code"],
             "fields": error["fields"],

@@ -32,7 +32,9 @@ def read(serializer: type[Read], data: Any, *, partial: bool = False) -> Read:
     return reader
 
 
-def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> Any:
+def checked(
+    serializer: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False
+) -> Any:
     """Its validated data. Raises ValidationError."""
     return read(serializer, data, partial=partial).validated_data
 
@@ -51,7 +53,9 @@ def unknown_fields(names: Iterable[Any], known: Collection[str]) -> dict[str, li
 def _unknown(name: str, known: Collection[str]) -> str:
     if not known:
         return worded("No fields are expected here; leave out “{name}”.", name=name)
-    return worded("There is no field “{name}”. Known are: {fields}.", name=name, fields=joined(", ", known))
+    return worded(
+        "There is no field “{name}”. Known are: {fields}.", name=name, fields=joined(", ", known)
+    )
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -73,8 +77,12 @@ class StrictSerializer(serializers.Serializer[Any]):
             return super().to_internal_value(data)
         absent = {name: field for name, field in writable.items() if name not in data}
         if missing := [name for name, field in absent.items() if field.required]:
-            raise serializers.ValidationError({name: [absent[name].error_messages["required"]] for name in missing})
-        defaults = {name: field.default for name, field in absent.items() if field.default is not empty}
+            raise serializers.ValidationError(
+                {name: [absent[name].error_messages["required"]] for name in missing}
+            )
+        defaults = {
+            name: field.default for name, field in absent.items() if field.default is not empty
+        }
         return {**defaults, **super().to_internal_value(data)}
 
 
@@ -154,7 +162,9 @@ class WholeNumberField(_OfType, serializers.IntegerField):
     json_types = (int, float)
 
     def to_internal_value(self, data: Any) -> Any:
-        return super().to_internal_value(int(data) if isinstance(data, float) and data.is_integer() else data)
+        return super().to_internal_value(
+            int(data) if isinstance(data, float) and data.is_integer() else data
+        )
 
 
 class NumberField(_OfType, serializers.FloatField):

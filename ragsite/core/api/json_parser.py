@@ -22,9 +22,13 @@ from rest_framework.renderers import JSONRenderer
 
 from ragsite.core.messages import worded
 
-MOST_MARKS = 50_000  # commas, colons and opening brackets; a conversation of 2000 messages has 12,000
+MOST_MARKS = (
+    50_000  # commas, colons and opening brackets; a conversation of 2000 messages has 12,000
+)
 MARKS = ",:[{"
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # one that does not end goes on to the end
+_STRING = re.compile(
+    r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL
+)  # one that does not end goes on to the end
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -45,8 +49,12 @@ def parse_json(text: str | bytes) -> Any:
         return value
     except RecursionError as error:
         raise InvalidJsonError(worded("This JSON is nested too deeply.")) from error
-    except ValueError as error:  # also of bytes that are not UTF-8, and of an `int` with too many digits
-        raise InvalidJsonError(worded("This is not JSON: {problem}.", problem=str(error)[:200])) from error
+    except (
+        ValueError
+    ) as error:  # also of bytes that are not UTF-8, and of an `int` with too many digits
+        raise InvalidJsonError(
+            worded("This is not JSON: {problem}.", problem=str(error)[:200])
+        ) from error
 
 
 def _has_too_many_marks(text: str) -> bool:
@@ -75,7 +83,10 @@ class SafeJSONParser(BaseParser):
     renderer_class = JSONRenderer
 
     def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
         if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:

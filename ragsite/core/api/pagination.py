@@ -50,10 +50,15 @@ class Pages(PageNumberPagination):
 
     def answer(self, rows: Any, view: APIView, as_json: Callable[[Sequence[Any]], Any]) -> Response:
         """The page that the view's request asks for. rows: anything that can be sliced and counted."""
-        return self.get_paginated_response(as_json(self.paginate_queryset(rows, view.request, view=view) or []))
+        return self.get_paginated_response(
+            as_json(self.paginate_queryset(rows, view.request, view=view) or [])
+        )
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        return [parameter | {"schema": NUMBER} for parameter in super().get_schema_operation_parameters(view)]
+        return [
+            parameter | {"schema": NUMBER}
+            for parameter in super().get_schema_operation_parameters(view)
+        ]
 
 
 def page_parameters(pages: type[Pages] = Pages) -> list[OpenApiParameter]:

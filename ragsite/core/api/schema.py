@@ -51,12 +51,17 @@ DESCRIPTIONS = {
 ANY_CALL = (400, 401, 403, 404, 503)
 ANY_BODY = (413, 415)
 WITH_RETRY_AFTER = (429, 503)
-RETRY_AFTER = {"Retry-After": {"schema": {"type": "integer", "minimum": 0}, "description": "Seconds to wait."}}
+RETRY_AFTER = {
+    "Retry-After": {"schema": {"type": "integer", "minimum": 0}, "description": "Seconds to wait."}
+}
 
 
 def errors(*statuses: int) -> dict[Any, OpenApiResponse]:
     """For the `responses` of a view whose errors are more than those of any call."""
-    return {status: OpenApiResponse(ErrorSerializer, description=DESCRIPTIONS[status]) for status in statuses}
+    return {
+        status: OpenApiResponse(ErrorSerializer, description=DESCRIPTIONS[status])
+        for status in statuses
+    }
 
 
 # ------------------------------------------------------------------------------------------------ events
@@ -95,7 +100,9 @@ class ApiSchema(AutoSchema):
         common = ANY_CALL + (ANY_BODY if self.method in ("POST", "PUT", "PATCH") else ())
         for status, response in errors(*common).items():
             if str(status) not in bodies:
-                bodies[str(status)] = self._get_response_for_code(response, str(status), ["application/json"])
+                bodies[str(status)] = self._get_response_for_code(
+                    response, str(status), ["application/json"]
+                )
         for status in WITH_RETRY_AFTER:
             if str(status) in bodies:
                 bodies[str(status)]["headers"] = RETRY_AFTER
@@ -110,17 +117,25 @@ class ApiSchema(AutoSchema):
                 schema.pop("description", None)
         return schema
 
-    def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> Any:
+    def _map_serializer_field(
+        self, field: Any, direction: Any, bypass_extensions: bool = False
+    ) -> Any:
         if isinstance(field, JsonTextField):
             content = self.resolve_serializer(field.content, direction).ref
-            return {"type": "string", "contentMediaType": "application/json", "contentSchema": content}
+            return {
+                "type": "string",
+                "contentMediaType": "application/json",
+                "contentSchema": content,
+            }
         if isinstance(field, FixedTextField):
             return {"type": "string", "const": field.value}
         schema = super()._map_serializer_field(field, direction, bypass_extensions)
         if schema and direction == "request" and getattr(field, "allow_empty", True) is False:
             schema["minItems"] = 1
         if isinstance(field, serializers.CharField) and direction == "request":
-            schema["pattern"] = STORABLE_NOT_BLANK if field.trim_whitespace and not field.allow_blank else STORABLE
+            schema["pattern"] = (
+                STORABLE_NOT_BLANK if field.trim_whitespace and not field.allow_blank else STORABLE
+            )
             schema.update(getattr(field, "schema_rules", {}))
         return schema
 

@@ -18,9 +18,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path)
-        parser.add_argument("--keep", type=int, default=0, help="delete all but the newest so many; 0: none")
         parser.add_argument(
-            "--no-uploads", action="store_true", help="without the files: their bucket has versions of its own"
+            "--keep", type=int, default=0, help="delete all but the newest so many; 0: none"
+        )
+        parser.add_argument(
+            "--no-uploads",
+            action="store_true",
+            help="without the files: their bucket has versions of its own",
         )
 
     def handle(self, *args: Any, folder: Path, keep: int, no_uploads: bool, **options: Any) -> None:
@@ -33,6 +37,8 @@ class Command(BaseCommand):
             old = backups_prune(folder, keep=keep) if keep else []
         except (BackupError, AppError, OSError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"Wrote {backup.folder}: the database, and the files of {backup.documents} documents.")
+        self.stdout.write(
+            f"Wrote {backup.folder}: the database, and the files of {backup.documents} documents."
+        )
         for path in old:
             self.stdout.write(f"Deleted {path}.")

@@ -32,4 +32,6 @@ class Command(BaseCommand):
             raise SiteFileError(lacking)
         for document in site_export(file):
             self.stderr.write(f"The file of {document} is gone; the document goes without it.")
-        self.stdout.write(f"Wrote {file}. It holds passwords' hashes and second factors: keep it to yourself.")
+        self.stdout.write(
+            f"Wrote {file}. It holds passwords' hashes and second factors: keep it to yourself."
+        )

@@ -16,4 +16,6 @@ class Command(export_site.Command):
         if start_checks.what_the_database_lacks():
             start_checks.migrate()
         waiting = site_import(file)
-        self.stdout.write(f"Imported {file}. Documents that a worker reads anew: {waiting}. Start the site.")
+        self.stdout.write(
+            f"Imported {file}. Documents that a worker reads anew: {waiting}. Start the site."
+        )

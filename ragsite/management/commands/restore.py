@@ -29,4 +29,6 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         for sentence in amiss:
             self.stderr.write(sentence)
-        self.stdout.write(f"Restored {folder}. Start the site: a worker fills the search index from the database.")
+        self.stdout.write(
+            f"Restored {folder}. Start the site: a worker fills the search index from the database."
+        )

@@ -16,7 +16,9 @@ class Command(BaseCommand):
     help = "Deletes what is older than the settings RAGSITE_RETENTION_… say. Without them nothing goes."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="say what would go, and delete nothing")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="say what would go, and delete nothing"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         live_settings.refresh(at_once=True)
@@ -24,7 +26,11 @@ class Command(BaseCommand):
             now = timezone.now()
             for kind in KINDS:
                 days = age_of(kind)
-                over = f"{rows_over(kind, now=now).count()} are older than {days} days" if days else "kept for good"
+                over = (
+                    f"{rows_over(kind, now=now).count()} are older than {days} days"
+                    if days
+                    else "kept for good"
+                )
                 self.stdout.write(f"{kind}: {over}")
             return
         deleted: Counter[str] = Counter()

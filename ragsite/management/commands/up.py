@@ -29,13 +29,22 @@ from retrieval.knowledge.services.reading_progress import reading_progress_of_al
 LOOK_EVERY_S = 2.0  # at what is being read
 TOLD_EVERY_S = 15.0
 SAMPLES_WITHIN_S = 60.0  # of a new site, for a worker to begin with them
-NEVER_SHOWN = ["redoc", "rest_framework", "*.map", "*.d.ts", "LICENSE*", "README*"]  # files of libraries
+NEVER_SHOWN = [
+    "redoc",
+    "rest_framework",
+    "*.map",
+    "*.d.ts",
+    "LICENSE*",
+    "README*",
+]  # files of libraries
 logger = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
     help = "Start web, worker, beat and Milvus Lite; Ctrl-C stops them all."
-    requires_system_checks: list[str] = []  # they import the whole site, which the web process does anyway
+    requires_system_checks: list[
+        str
+    ] = []  # they import the whole site, which the web process does anyway
 
     def handle(self, *args: Any, **options: Any) -> None:
         data_dir: Path = settings.DATA_DIR
@@ -59,8 +68,13 @@ class Command(BaseCommand):
         supervisor.handle_signals()
         try:
             if not settings.RAG.milvus.uri:
-                look_again = partial(enqueue, "retrieval.tasks.index_check")  # its last writes may be lost
-                supervisor.add(LiteServer(data_dir, port=settings.RAG.milvus.lite_port), when_restarted=look_again)
+                look_again = partial(
+                    enqueue, "retrieval.tasks.index_check"
+                )  # its last writes may be lost
+                supervisor.add(
+                    LiteServer(data_dir, port=settings.RAG.milvus.lite_port),
+                    when_restarted=look_again,
+                )
             start_checks.migrate()
             self._first_login(start_checks.make_admin(settings.SITE.admin_password))
             connections.close_all()  # nothing here needs the database any more
@@ -83,13 +97,17 @@ class Command(BaseCommand):
 
     def _ready(self, url: str) -> None:
         self._say(f"Ragsite is ready at {url} (Ctrl-C stops it).")
-        threading.Thread(target=tell_reading, args=(self._say,), name="reading", daemon=True).start()
+        threading.Thread(
+            target=tell_reading, args=(self._say,), name="reading", daemon=True
+        ).start()
 
     def _first_login(self, made_up: str | None) -> None:
         if made_up == "":
             self._say(f"First login: {ADMIN_NAME}, with the password of RAGSITE_ADMIN_PASSWORD.")
         elif made_up:
-            self._say(f"First login, shown only this once:\n\n    user      {ADMIN_NAME}\n    password  {made_up}\n")
+            self._say(
+                f"First login, shown only this once:\n\n    user      {ADMIN_NAME}\n    password  {made_up}\n"
+            )
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)
@@ -127,7 +145,9 @@ def _collect_static_files() -> None:
         with FileLock(folder / "collecting.lock"):  # several sites may start from one checkout
             if not (done.exists() and root.exists()):
                 shutil.rmtree(root.parent, ignore_errors=True)
-                call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=NEVER_SHOWN)
+                call_command(
+                    "collectstatic", interactive=False, verbosity=0, ignore_patterns=NEVER_SHOWN
+                )
                 done.touch()
     except OSError as error:
         raise StartError(

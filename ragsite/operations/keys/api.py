@@ -16,7 +16,14 @@ from rest_framework.views import APIView
 
 from ragsite.accounts.auth import ScopeError
 from ragsite.accounts.tokens import key_create, key_list, key_revoke
-from ragsite.core.api.fields import DateTimeField, FlagField, ListField, StrictSerializer, TextField, checked
+from ragsite.core.api.fields import (
+    DateTimeField,
+    FlagField,
+    ListField,
+    StrictSerializer,
+    TextField,
+    checked,
+)
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
@@ -33,7 +40,9 @@ class NotAskedAgainError(PermissionDeniedError):
     """As on the page: a session that was left open makes nothing that outlives it."""
 
     code = "reauthentication_required"
-    message = worded("Confirm that it is you at /accounts/reauthenticate/, in the same session; then make the key.")
+    message = worded(
+        "Confirm that it is you at /accounts/reauthenticate/, in the same session; then make the key."
+    )
 
 
 @reauthentication_required
@@ -43,7 +52,9 @@ def _was_asked_again(request: HttpRequest) -> None: ...
 class KeyInputSerializer(StrictSerializer):
     name = TextField(max_length=100, help_text="What it is for.")
     scopes = ListField(
-        child=serializers.ChoiceField(ApiToken.Scope.choices), allow_empty=False, max_length=len(ApiToken.Scope)
+        child=serializers.ChoiceField(ApiToken.Scope.choices),
+        allow_empty=False,
+        max_length=len(ApiToken.Scope),
     )
     collections = ListField(
         child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS),
@@ -51,9 +62,13 @@ class KeyInputSerializer(StrictSerializer):
         max_length=MAX_NAMES,
         help_text="The only ones that it sees. None: all that you see.",
     )
-    expires_at = DateTimeField(required=False, allow_null=True, help_text="In the future; null: when it is revoked.")
+    expires_at = DateTimeField(
+        required=False, allow_null=True, help_text="In the future; null: when it is revoked."
+    )
     keeps_conversations = FlagField(
-        required=False, default=False, help_text="Keep what is asked at /v1 and /mcp in your history."
+        required=False,
+        default=False,
+        help_text="Keep what is asked at /v1 and /mcp in your history.",
     )
 
 
@@ -64,7 +79,9 @@ class KeySerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     prefix = serializers.CharField(help_text="How the key begins.")
     scopes = serializers.ListField(child=serializers.ChoiceField(ApiToken.Scope.choices))
-    collections = serializers.SerializerMethodField(help_text="Addresses, or the id of one that is gone.")
+    collections = serializers.SerializerMethodField(
+        help_text="Addresses, or the id of one that is gone."
+    )
     keeps_conversations = serializers.BooleanField()
     created_at = serializers.DateTimeField()
     last_used_at = serializers.DateTimeField(allow_null=True, help_text="To the minute.")

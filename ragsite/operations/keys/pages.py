@@ -33,7 +33,9 @@ LASTS = (
 
 
 class KeyForm(forms.Form):
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("What the key is for."))
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("What the key is for.")
+    )
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("What it may do"),
         choices=ApiToken.Scope.choices,
@@ -45,7 +47,9 @@ class KeyForm(forms.Form):
         required=False,
         help_text=gettext_lazy("If you choose none: all that you can see."),
     )
-    lasts = forms.ChoiceField(label=gettext_lazy("How long it is valid"), choices=LASTS, required=False, initial="90")
+    lasts = forms.ChoiceField(
+        label=gettext_lazy("How long it is valid"), choices=LASTS, required=False, initial="90"
+    )
     keeps_conversations = forms.BooleanField(
         label=gettext_lazy("Keep questions from other chat programs in my history"), required=False
     )
@@ -89,7 +93,9 @@ def revoke_all(request: HttpRequest) -> HttpResponse:
     """All API keys of one's own."""
     count = keys_revoke(user=asking_user(request))
     message = (
-        ngettext("{count} API key is revoked.", "{count} API keys are revoked.", count) if count else _("No API keys")
+        ngettext("{count} API key is revoked.", "{count} API keys are revoked.", count)
+        if count
+        else _("No API keys")
     )
     messages.success(request, message.format(count=count))
     return redirect("account")

@@ -64,7 +64,9 @@ class SwitchedOffError(ConflictError):
 
 class NoPullError(ConflictError):
     code = "no_pull"
-    message = worded("Only Ollama downloads models by itself; give this server its model where it runs.")
+    message = worded(
+        "Only Ollama downloads models by itself; give this server its model where it runs."
+    )
 
 
 class ModelNameField(TextField):
@@ -73,7 +75,9 @@ class ModelNameField(TextField):
     schema_rules: ClassVar[Mapping[str, Any]] = {"pattern": MODEL_NAME}
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=MAX_MODEL_CHARS, validators=[RegexValidator(MODEL_NAME)], **options)
+        super().__init__(
+            max_length=MAX_MODEL_CHARS, validators=[RegexValidator(MODEL_NAME)], **options
+        )
 
 
 class PulledNameField(TextField):
@@ -82,7 +86,9 @@ class PulledNameField(TextField):
     schema_rules: ClassVar[Mapping[str, Any]] = {"pattern": PULLED_NAME}
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=MAX_MODEL_CHARS, validators=[RegexValidator(PULLED_NAME)], **options)
+        super().__init__(
+            max_length=MAX_MODEL_CHARS, validators=[RegexValidator(PULLED_NAME)], **options
+        )
 
 
 class ModelServerChangesSerializer(StrictSerializer):
@@ -90,7 +96,10 @@ class ModelServerChangesSerializer(StrictSerializer):
     ollama_url = TextField(required=False, allow_blank=True, max_length=MAX_ADDRESS_CHARS)
     openai_url = TextField(required=False, allow_blank=True, max_length=MAX_ADDRESS_CHARS)
     key = TextField(
-        required=False, allow_blank=True, max_length=MAX_KEY_CHARS, help_text="For `openai_url` alone. Empty: none."
+        required=False,
+        allow_blank=True,
+        max_length=MAX_KEY_CHARS,
+        help_text="For `openai_url` alone. Empty: none.",
     )
     chat_models = ListField(
         child=ModelNameField(),
@@ -98,8 +107,12 @@ class ModelServerChangesSerializer(StrictSerializer):
         max_length=MOST_MODELS,
         help_text="The first one answers, and questions may choose another of them. None: all that the server lists.",
     )
-    fast_model = ModelNameField(required=False, allow_blank=True, help_text="Empty: the model that answers.")
-    embed_model = ModelNameField(required=False, allow_blank=True, help_text="Empty: the first one that is listed.")
+    fast_model = ModelNameField(
+        required=False, allow_blank=True, help_text="Empty: the model that answers."
+    )
+    embed_model = ModelNameField(
+        required=False, allow_blank=True, help_text="Empty: the first one that is listed."
+    )
 
 
 class ModelServerSerializer(serializers.Serializer[Any]):
@@ -110,7 +123,9 @@ class ModelServerSerializer(serializers.Serializer[Any]):
     chat_models = serializers.ListField(child=serializers.CharField())
     fast_model = serializers.CharField(allow_blank=True)
     embed_model = serializers.CharField(allow_blank=True)
-    offline_forced = serializers.BooleanField(help_text="No model server is called (RAG_OFFLINE=1).")
+    offline_forced = serializers.BooleanField(
+        help_text="No model server is called (RAG_OFFLINE=1)."
+    )
     locked = serializers.ListField(
         child=serializers.CharField(), help_text="Fields that an environment variable decides."
     )
@@ -135,9 +150,12 @@ class ProbeSerializer(serializers.Serializer[Any]):
     called = serializers.CharField(allow_blank=True)
     call_ms = serializers.FloatField(allow_null=True)
     ignoring_format = serializers.ListField(
-        child=serializers.CharField(), help_text="Models that are not held to a form, as calls have shown."
+        child=serializers.CharField(),
+        help_text="Models that are not held to a form, as calls have shown.",
     )
-    reason = serializers.SerializerMethodField(help_text="Why the server, or the model, did not answer.")
+    reason = serializers.SerializerMethodField(
+        help_text="Why the server, or the model, did not answer."
+    )
 
     def get_reason(self, found: Any) -> str:
         return str(localized(found.reason))
@@ -199,7 +217,9 @@ class ModelServerTestApi(AsyncAPIView):
         await database_call(live_settings.refresh)
         if settings.RAG.ollama.offline == "1":
             raise SwitchedOffError
-        return Response(ProbeSerializer(await probe(await sync_to_async(settings_with)(changes))).data)
+        return Response(
+            ProbeSerializer(await probe(await sync_to_async(settings_with)(changes))).data
+        )
 
 
 class PullInputSerializer(StrictSerializer):
@@ -209,9 +229,13 @@ class PullInputSerializer(StrictSerializer):
 class PullEventSerializer(serializers.Serializer[Any]):
     """free: bytes on the disk of a server on this machine; null: not known from here. error: why it ended."""
 
-    step = serializers.CharField(help_text="As the server says it; `success` ends a pull that went well.")
+    step = serializers.CharField(
+        help_text="As the server says it; `success` ends a pull that went well."
+    )
     completed = serializers.IntegerField(help_text="Bytes.")
-    total = serializers.IntegerField(help_text="Bytes of the files that have begun; 0: not known yet.")
+    total = serializers.IntegerField(
+        help_text="Bytes of the files that have begun; 0: not known yet."
+    )
     free = serializers.IntegerField(allow_null=True)
     error = serializers.CharField(required=False)
 
@@ -224,7 +248,10 @@ class ModelPullsApi(AsyncAPIView):
     @extend_schema(
         operation_id="model_server_pull",
         request=PullInputSerializer,
-        responses={(200, EVENT_STREAM): event_stream("ModelPull", PullEventSerializer), **errors(409)},
+        responses={
+            (200, EVENT_STREAM): event_stream("ModelPull", PullEventSerializer),
+            **errors(409),
+        },
         tags=["models"],
     )
     async def post(self, request: Request) -> StreamingHttpResponse:

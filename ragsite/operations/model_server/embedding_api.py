@@ -35,14 +35,20 @@ class ApartSerializer(serializers.Serializer[Any]):
     passages = serializers.IntegerField()
     done = serializers.IntegerField(allow_null=True)
     total = serializers.IntegerField(allow_null=True)
-    error = serializers.CharField(allow_blank=True, help_text="Why it was not possible at the last try.")
+    error = serializers.CharField(
+        allow_blank=True, help_text="Why it was not possible at the last try."
+    )
 
 
 class EmbeddingSerializer(serializers.Serializer[Any]):
-    model = serializers.CharField(allow_null=True, help_text="Of new collections; null: none can be reached.")
+    model = serializers.CharField(
+        allow_null=True, help_text="Of new collections; null: none can be reached."
+    )
     reason = serializers.CharField(allow_blank=True)
     passages = serializers.IntegerField(help_text="That would be embedded again.")
-    estimated_s = serializers.FloatField(allow_null=True, help_text="For all of them, by the pace of a few.")
+    estimated_s = serializers.FloatField(
+        allow_null=True, help_text="For all of them, by the pace of a few."
+    )
     collections: Any = ApartSerializer(many=True, help_text=f"At most {SHOWN}.")
 
 
@@ -50,7 +56,9 @@ class EmbeddingApi(APIView):
     scope = ""
     permission_classes = SUPERUSERS
 
-    @extend_schema(operation_id="model_server_embedding", responses=EmbeddingSerializer, tags=["models"])
+    @extend_schema(
+        operation_id="model_server_embedding", responses=EmbeddingSerializer, tags=["models"]
+    )
     async def get(self, request: Request) -> Response:
         """What the embedding model has yet to embed, and how far that is. For superusers."""
         return Response(await _embedding_data(await embedding_cost()))

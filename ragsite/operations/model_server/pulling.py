@@ -25,7 +25,11 @@ from retrieval.engine.providers.server import PullProgress
 
 TOLD_EVERY_S = 0.5  # a server has ten lines a second
 SPARE_BYTES = 1_000_000_000  # that a download leaves on the disk
-FOLDERS = ("/usr/share/ollama/.ollama", "~/.ollama", "/")  # of a server on this machine: as a service, by hand, neither
+FOLDERS = (
+    "/usr/share/ollama/.ollama",
+    "~/.ollama",
+    "/",
+)  # of a server on this machine: as a service, by hand, neither
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -33,12 +37,18 @@ def space_left(settings: OllamaSettings) -> int | None:
     """Bytes where an Ollama on this machine keeps its models; None: it is elsewhere."""
     if httpx.URL(settings.base_url).host not in LOOPBACK:
         return None
-    folders = [Path(folder).expanduser() for folder in (os.environ.get("OLLAMA_MODELS", ""), *FOLDERS) if folder]
+    folders = [
+        Path(folder).expanduser()
+        for folder in (os.environ.get("OLLAMA_MODELS", ""), *FOLDERS)
+        if folder
+    ]
     folder = next(folder for folder in folders if folder.is_dir())
     return shutil.disk_usage(folder).free
 
 
-async def pull_events(name: str, settings: OllamaSettings, credential: Credential | None) -> AsyncIterator[str]:
+async def pull_events(
+    name: str, settings: OllamaSettings, credential: Credential | None
+) -> AsyncIterator[str]:
     """`data:` lines of `PullEventSerializer`. It ends with `success` or with an error, which is the last event."""
     last = PullProgress(step="")
     told_at = float("-inf")
@@ -76,5 +86,11 @@ async def _pulled(name: str, settings: OllamaSettings) -> AsyncGenerator[PullPro
 
 
 def _line(progress: PullProgress, free: int | None, **more: Any) -> str:
-    told = {"step": progress.step, "completed": progress.completed, "total": progress.total, "free": free, **more}
+    told = {
+        "step": progress.step,
+        "completed": progress.completed,
+        "total": progress.total,
+        "free": free,
+        **more,
+    }
     return f"data: {json.dumps(told, ensure_ascii=False)}\n\n"

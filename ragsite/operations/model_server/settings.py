@@ -32,7 +32,11 @@ VARIABLES = {
     "fast_model": "RAG_FAST_MODEL",
     "embed_model": "RAG_EMBED_MODEL",
 }
-FIELDS = {"ollama_url": "base_url", "openai_url": "url", "chat_models": "chat_model"}  # where the names differ
+FIELDS = {
+    "ollama_url": "base_url",
+    "openai_url": "url",
+    "chat_models": "chat_model",
+}  # where the names differ
 
 
 def locked_names() -> list[str]:
@@ -72,7 +76,9 @@ def settings_with(changes: Mapping[str, Any]) -> OllamaSettings:
         values["key"] = ""
         values["key_origin"] = ""
     if values.get("key") and not url:
-        raise InvalidInputError(fields={"key": [worded("Enter the server's address with its key.")]})
+        raise InvalidInputError(
+            fields={"key": [worded("Enter the server's address with its key.")]}
+        )
     try:
         return now.replace(**values)
     except ValidationError as error:
@@ -87,9 +93,13 @@ def model_settings_save(*, by: User, changes: Mapping[str, Any]) -> None:
     stored: dict[str, Any] = {}
     for name in changes.keys() - {"key"}:
         value = getattr(wanted, FIELDS.get(name, name))
-        stored[VARIABLES[name]] = None if value == getattr(operators, FIELDS.get(name, name)) else value
+        stored[VARIABLES[name]] = (
+            None if value == getattr(operators, FIELDS.get(name, name)) else value
+        )
     if wanted.key != settings.RAG.ollama.key or "key" in changes:
-        stored[live_settings.MODEL_KEY] = live_settings.sealed_key(wanted.key, wanted.url) if wanted.key else None
+        stored[live_settings.MODEL_KEY] = (
+            live_settings.sealed_key(wanted.key, wanted.url) if wanted.key else None
+        )
     with transaction.atomic():
         live_settings.store(stored)
         _log(by, sorted(stored))
@@ -107,7 +117,9 @@ def _check_address(name: str, address: str) -> None:
     a cloud tells a machine's own secrets at (link-local), none with a password, which would be shown."""
     parts = urlsplit(address) if is_address(address) else None
     if parts is None or parts.username is not None or parts.query or parts.fragment:
-        reason = worded("Enter an address that starts with http:// or https://, without a password in it.")
+        reason = worded(
+            "Enter an address that starts with http:// or https://, without a password in it."
+        )
         raise InvalidInputError(fields={name: [reason]})
     try:
         found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
@@ -117,7 +129,9 @@ def _check_address(name: str, address: str) -> None:
         ip = ipaddress.ip_address(str(place[0]).partition("%")[0])
         ip = getattr(ip, "ipv4_mapped", None) or ip
         if ip.is_link_local or ip.is_multicast:
-            raise InvalidInputError(fields={name: [worded("No model server can be at this address.")]})
+            raise InvalidInputError(
+                fields={name: [worded("No model server can be at this address.")]}
+            )
 
 
 def _log(by: User, variables: list[str]) -> None:

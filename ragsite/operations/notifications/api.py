@@ -15,8 +15,16 @@ from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.models import Notification
-from ragsite.operations.notifications.selectors import emailed_kinds, notification_list, shown_notifications
-from ragsite.operations.notifications.services import email_wishes_set, notification_mark, notifications_mark_read
+from ragsite.operations.notifications.selectors import (
+    emailed_kinds,
+    notification_list,
+    shown_notifications,
+)
+from ragsite.operations.notifications.services import (
+    email_wishes_set,
+    notification_mark,
+    notifications_mark_read,
+)
 
 
 class NotificationPages(Pages):
@@ -25,7 +33,9 @@ class NotificationPages(Pages):
 
 
 class NotificationsQuerySerializer(QuerySerializer):
-    unread = serializers.BooleanField(required=False, default=False, help_text="Only those that are not read yet.")
+    unread = serializers.BooleanField(
+        required=False, default=False, help_text="Only those that are not read yet."
+    )
 
 
 class NotificationSerializer(serializers.Serializer[Any]):
@@ -53,7 +63,9 @@ class NotificationSettingsSerializer(StrictSerializer):
     """email: the kinds that also come by e-mail, to a confirmed address; none at first."""
 
     email = ListField(
-        child=serializers.ChoiceField(Notification.Kind.choices), max_length=len(Notification.Kind), allow_empty=True
+        child=serializers.ChoiceField(Notification.Kind.choices),
+        max_length=len(Notification.Kind),
+        allow_empty=True,
     )
 
 
@@ -70,7 +82,11 @@ class NotificationsApi(APIView):
         query = checked(NotificationsQuerySerializer, request.query_params)
         rows = notification_list(user=user, unread=query["unread"])
         return NotificationPages().answer(
-            rows, self, lambda page: NotificationSerializer(shown_notifications(page, user=user), many=True).data
+            rows,
+            self,
+            lambda page: (
+                NotificationSerializer(shown_notifications(page, user=user), many=True).data
+            ),
         )
 
 
@@ -103,7 +119,9 @@ class NotificationsReadApi(APIView):
 
 class NotificationSettingsApi(APIView):
     @extend_schema(
-        operation_id="notifications_settings", responses=NotificationSettingsSerializer, tags=["notifications"]
+        operation_id="notifications_settings",
+        responses=NotificationSettingsSerializer,
+        tags=["notifications"],
     )
     def get(self, request: Request) -> Response:
         """Which kinds come by e-mail."""
@@ -118,5 +136,7 @@ class NotificationSettingsApi(APIView):
     def put(self, request: Request) -> Response:
         """Choose the kinds that also come by e-mail, in the language of this request."""
         user = asking_user(request)
-        email_wishes_set(user=user, kinds=checked(NotificationSettingsSerializer, request.data)["email"])
+        email_wishes_set(
+            user=user, kinds=checked(NotificationSettingsSerializer, request.data)["email"]
+        )
         return Response({"email": emailed_kinds(user)})

@@ -19,7 +19,9 @@ from ragsite.models import Notification, NotificationPreference
 from ragsite.operations.notifications.selectors import pending_emails, shown_notifications
 
 logger = logging.getLogger(__name__)
-QUIET = timedelta(minutes=10)  # between two e-mails to one person: what comes meanwhile is in the next one
+QUIET = timedelta(
+    minutes=10
+)  # between two e-mails to one person: what comes meanwhile is in the next one
 LISTED = 20
 
 
@@ -38,7 +40,9 @@ def notifications_email() -> int:
 
 def _email(user: User, rows: Sequence[Notification]) -> bool:
     """Whether there was an address to send it to. Raises UnavailableError."""
-    address = EmailAddress.objects.filter(user=user, verified=True).order_by("-primary", "pk").first()
+    address = (
+        EmailAddress.objects.filter(user=user, verified=True).order_by("-primary", "pk").first()
+    )
     wish = NotificationPreference.objects.filter(user=user).first()
     if address and wish:
         with translation.override(wish.language or None):
@@ -64,5 +68,8 @@ def _written(user: User, rows: Sequence[Notification]) -> tuple[str, str]:
     if len(rows) > LISTED:
         lines.append(f"- {_('And more.')}")
     lines += ["", _("All notifications:") + f" {origin}{reverse('notifications')}"]
-    lines.append(_("You chose these e-mails in your account:") + f" {origin}{reverse('account')}#notifications")
+    lines.append(
+        _("You chose these e-mails in your account:")
+        + f" {origin}{reverse('account')}#notifications"
+    )
     return subject.format(count=len(rows)), "\n".join(lines)

@@ -29,7 +29,9 @@ ROWS_AT_ONCE = 2000
 def connect() -> None:
     """Once, when the site starts."""
     post_save.connect(_person, sender=CollectionPerson, dispatch_uid="notifications.person")
-    m2m_changed.connect(_groups, sender=Collection.groups.through, dispatch_uid="notifications.groups")
+    m2m_changed.connect(
+        _groups, sender=Collection.groups.through, dispatch_uid="notifications.groups"
+    )
     post_save.connect(_reply, sender=ShareReply, dispatch_uid="notifications.reply")
     post_save.connect(_document, sender=Document, dispatch_uid="notifications.document")
     post_save.connect(_revision, sender=Revision, dispatch_uid="notifications.revision")
@@ -37,12 +39,18 @@ def connect() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ shares
-def _person(sender: type[Model], instance: CollectionPerson, created: bool, raw: bool = False, **_: Any) -> None:
+def _person(
+    sender: type[Model], instance: CollectionPerson, created: bool, raw: bool = False, **_: Any
+) -> None:
     if created and not raw:
-        transaction.on_commit(partial(_tell_of_share, instance.collection_id, [instance.user_id]), robust=True)
+        transaction.on_commit(
+            partial(_tell_of_share, instance.collection_id, [instance.user_id]), robust=True
+        )
 
 
-def _groups(sender: type[Model], instance: Model, action: str, pk_set: set[Any] | None, **_: Any) -> None:
+def _groups(
+    sender: type[Model], instance: Model, action: str, pk_set: set[Any] | None, **_: Any
+) -> None:
     """Their members, when a collection gets groups, from whichever side."""
     if action != "post_add" or not pk_set:
         return
@@ -60,7 +68,9 @@ def _tell_group_of_share(collection_id: UUID, group_id: int) -> None:
 
 def _tell_of_share(collection_id: UUID, people: Iterable[int]) -> None:
     """Neither its owner nor who has answered."""
-    collection = Collection.objects.filter(pk=collection_id, visibility=Collection.Visibility.SHARED).first()
+    collection = Collection.objects.filter(
+        pk=collection_id, visibility=Collection.Visibility.SHARED
+    ).first()
     if collection is None or collection.owner_id is None:
         return
     answered = ShareReply.objects.filter(collection=collection).values_list("user", flat=True)
@@ -69,19 +79,27 @@ def _tell_of_share(collection_id: UUID, people: Iterable[int]) -> None:
 
 def _reply(sender: type[Model], instance: ShareReply, raw: bool = False, **_: Any) -> None:
     if not raw:
-        notification_settle(user_id=instance.user_id, kind=Kind.SHARE, subject=instance.collection_id)
+        notification_settle(
+            user_id=instance.user_id, kind=Kind.SHARE, subject=instance.collection_id
+        )
 
 
 # ------------------------------------------------------------------------------------------------ documents
 def _document(
-    sender: type[Model], instance: Document, raw: bool = False, update_fields: Names[str] | None = None, **_: Any
+    sender: type[Model],
+    instance: Document,
+    raw: bool = False,
+    update_fields: Names[str] | None = None,
+    **_: Any,
 ) -> None:
     """Files of conversations are told of there."""
     changed = update_fields or ()
     if raw or instance.collection.conversation_id is not None:
         return
     if "status" in changed and instance.status == Document.Status.FAILED:
-        transaction.on_commit(partial(notify, Kind.DOCUMENT_FAILED, instance.pk, _keepers(instance)), robust=True)
+        transaction.on_commit(
+            partial(notify, Kind.DOCUMENT_FAILED, instance.pk, _keepers(instance)), robust=True
+        )
     if "superseded_at" in changed and instance.superseded_at is not None:
         transaction.on_commit(partial(_tell_of_replacement, instance), robust=True)
 
@@ -101,7 +119,11 @@ def _tell_of_replacement(document: Document) -> None:
 
 # ------------------------------------------------------------------------------------------------ ratings
 def _revision(
-    sender: type[Model], instance: Revision, raw: bool = False, update_fields: Names[str] | None = None, **_: Any
+    sender: type[Model],
+    instance: Revision,
+    raw: bool = False,
+    update_fields: Names[str] | None = None,
+    **_: Any,
 ) -> None:
     if not raw and "live_at" in (update_fields or ()) and instance.status == Revision.Status.LIVE:
         transaction.on_commit(partial(_tell_of_ratings, instance.pk), robust=True)
@@ -115,12 +137,16 @@ def _tell_of_ratings(revision_id: UUID) -> None:
     moved = _multipliers(revision_id).items() - _multipliers(revision.parent_id).items()
     pairs = {pair for pair, _ in moved}
     evidence = Evidence.objects.filter(
-        passage__boosts__revision=revision, passage__boosts__question=F("question"), rating__message__isnull=False
+        passage__boosts__revision=revision,
+        passage__boosts__question=F("question"),
+        rating__message__isnull=False,
     )
     columns = ("voter", "question", "passage", "rating__message")
     counts: Counter[int] = Counter()
     answer_of: dict[int, UUID] = {}
-    for voter, question, passage, message in evidence.order_by("pk").values_list(*columns).iterator(ROWS_AT_ONCE):
+    for voter, question, passage, message in (
+        evidence.order_by("pk").values_list(*columns).iterator(ROWS_AT_ONCE)
+    ):
         if (question, passage) in pairs:
             counts[voter] += 1
             answer_of[voter] = message  # of the newest rating
@@ -135,7 +161,10 @@ def _multipliers(revision_id: UUID | None) -> dict[tuple[int, int], float]:
     """Of a passage for a question."""
     boosts = Boost.objects.filter(revision=revision_id, passage__isnull=False)
     rows = boosts.values_list("question", "passage", "multiplier")
-    return {(question, passage): multiplier for question, passage, multiplier in rows.iterator(ROWS_AT_ONCE)}
+    return {
+        (question, passage): multiplier
+        for question, passage, multiplier in rows.iterator(ROWS_AT_ONCE)
+    }
 
 
 # ------------------------------------------------------------------------------------------------ unanswered questions

@@ -14,8 +14,16 @@ from django.views.decorators.http import require_GET, require_POST
 
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import NotFoundError
-from ragsite.operations.notifications.selectors import notification_list, shown_notifications, unread_count
-from ragsite.operations.notifications.services import email_wishes_set, notification_mark, notifications_mark_read
+from ragsite.operations.notifications.selectors import (
+    notification_list,
+    shown_notifications,
+    unread_count,
+)
+from ragsite.operations.notifications.services import (
+    email_wishes_set,
+    notification_mark,
+    notifications_mark_read,
+)
 
 A_PAGE = 30
 
@@ -42,7 +50,9 @@ def notification_act(request: HttpRequest, notification_id: int) -> HttpResponse
     """Open it: it is read, and its page follows. With `unread`: it is unread again."""
     user = asking_user(request)
     try:
-        row = notification_mark(user=user, notification_id=notification_id, read="unread" not in request.POST)
+        row = notification_mark(
+            user=user, notification_id=notification_id, read="unread" not in request.POST
+        )
     except NotFoundError:  # another tab or the retention was faster
         return redirect("notifications")
     shown = shown_notifications([row], user=user)[0]

@@ -53,7 +53,11 @@ def notification_list(*, user: User, unread: bool = False) -> QuerySet[Notificat
 
 def unread_count(user: User) -> int:
     """At most MOST_COUNTED."""
-    return len(notification_list(user=user, unread=True).order_by().values_list("pk", flat=True)[:MOST_COUNTED])
+    return len(
+        notification_list(user=user, unread=True)
+        .order_by()
+        .values_list("pk", flat=True)[:MOST_COUNTED]
+    )
 
 
 def emailed_kinds(user: User) -> list[str]:
@@ -92,7 +96,9 @@ def pending_emails(*, quiet: timedelta) -> dict[int, list[Notification]]:
     ago."""
     since = timezone.now() - quiet
     lately = NotificationPreference.objects.filter(last_email_at__gt=since).values("user")
-    rows = Notification.objects.filter(email_pending=True, read_at=None, user__is_active=True).exclude(user__in=lately)
+    rows = Notification.objects.filter(
+        email_pending=True, read_at=None, user__is_active=True
+    ).exclude(user__in=lately)
     by_person: dict[int, list[Notification]] = {}
     for row in rows.order_by("created_at", "pk"):
         by_person.setdefault(row.user_id, []).append(row)
@@ -122,7 +128,9 @@ _LOOKUPS: dict[str, tuple[frozenset[Kind], Callable[[User, set[UUID]], dict[UUID
 
 # ------------------------------------------------------------------------------------------------ what they say
 def _gone(row: Notification) -> _Said:
-    return _Said(str(Kind(row.kind).label), "", translate("It is gone, or you can no longer see it."))
+    return _Said(
+        str(Kind(row.kind).label), "", translate("It is gone, or you can no longer see it.")
+    )
 
 
 def _share(collection: Collection, row: Notification) -> _Said:

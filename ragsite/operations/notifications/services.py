@@ -23,7 +23,10 @@ ROWS_AT_ONCE = 500
 
 
 def notify(
-    kind: Notification.Kind, subject: UUID, people: Iterable[int], counts: Mapping[int, int] | None = None
+    kind: Notification.Kind,
+    subject: UUID,
+    people: Iterable[int],
+    counts: Mapping[int, int] | None = None,
 ) -> None:
     """Tell these people (ids), who are not told anew while a notification of the same is unread. counts: by person."""
     ids = set(people)
@@ -82,7 +85,9 @@ def email_wishes_set(*, user: User, kinds: Collection[str]) -> None:
     known = [kind for kind in Notification.Kind.values if kind in kinds]
     changes: dict[str, Any] = {"emailed": known, "language": get_language() or ""}
     NotificationPreference.objects.update_or_create(user=user, defaults=changes)
-    Notification.objects.filter(user=user, email_pending=True).exclude(kind__in=known).update(email_pending=False)
+    Notification.objects.filter(user=user, email_pending=True).exclude(kind__in=known).update(
+        email_pending=False
+    )
 
 
 # ------------------------------------------------------------------------------------------------ retention
@@ -99,6 +104,8 @@ def notifications_erase(over: Callable[[], QuerySet[Notification]]) -> Iterator[
 
 def notifications_trim() -> int:
     """Delete what is beyond the newest KEPT of each person. Returns how many went."""
-    place = Window(RowNumber(), partition_by=F("user"), order_by=[F("created_at").desc(), F("pk").desc()])
+    place = Window(
+        RowNumber(), partition_by=F("user"), order_by=[F("created_at").desc(), F("pk").desc()]
+    )
     placed = Notification.objects.annotate(place=place)
     return sum(notifications_erase(lambda: placed.filter(place__gt=KEPT)))

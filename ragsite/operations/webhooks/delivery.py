@@ -30,7 +30,12 @@ def new_secret() -> str:
 
 def signature(secret: str, message_id: str, stamp: int, body: str) -> str:
     key = base64.b64decode(secret.removeprefix(PREFIX))
-    return "v1," + base64.b64encode(hmac.digest(key, f"{message_id}.{stamp}.{body}".encode(), "sha256")).decode()
+    return (
+        "v1,"
+        + base64.b64encode(
+            hmac.digest(key, f"{message_id}.{stamp}.{body}".encode(), "sha256")
+        ).decode()
+    )
 
 
 def webhook_deliver(*, webhook_id: str, message_id: str, body: str) -> None:
@@ -39,7 +44,9 @@ def webhook_deliver(*, webhook_id: str, message_id: str, body: str) -> None:
     if hook is None:
         return
     if hook.last_error and hook.last_at and timezone.now() - PAUSE < hook.last_at <= timezone.now():
-        raise UnavailableError(worded("It did not take the message before; it is tried again later."))
+        raise UnavailableError(
+            worded("It did not take the message before; it is tried again later.")
+        )
     stamp = int(time.time())
     wants_more = True
     failure = None
@@ -51,7 +58,9 @@ def webhook_deliver(*, webhook_id: str, message_id: str, body: str) -> None:
             "webhook-signature": signature(unseal(hook.secret), message_id, stamp, body),
         }
         pools = guarded_pools(redirects=0)
-        answer = fetch(pools, "POST", hook.url, most_bytes=ANSWER_BYTES, headers=headers, body=body.encode())
+        answer = fetch(
+            pools, "POST", hook.url, most_bytes=ANSWER_BYTES, headers=headers, body=body.encode()
+        )
         pools.clear()
         wants_more = answer.status != GONE
         if not 200 <= answer.status < 300:
@@ -59,7 +68,9 @@ def webhook_deliver(*, webhook_id: str, message_id: str, body: str) -> None:
     except AppError as error:
         failure = error
     reason = shortened(str(failure.message), 500) if failure else ""
-    off = {} if wants_more else {"is_active": False}  # whoever switched it off meanwhile has the last word
+    off = (
+        {} if wants_more else {"is_active": False}
+    )  # whoever switched it off meanwhile has the last word
     Webhook.objects.filter(pk=hook.pk).update(last_at=timezone.now(), last_error=reason, **off)
     if isinstance(failure, UnavailableError) and wants_more:
         raise failure

@@ -20,7 +20,10 @@ from ragsite.models import Webhook
 from retrieval.models import Document
 
 Event = Webhook.Event
-DOCUMENT_EVENTS = {Document.Status.READY: Event.DOCUMENT_READY, Document.Status.FAILED: Event.DOCUMENT_FAILED}
+DOCUMENT_EVENTS = {
+    Document.Status.READY: Event.DOCUMENT_READY,
+    Document.Status.FAILED: Event.DOCUMENT_FAILED,
+}
 
 
 def connect() -> None:
@@ -30,10 +33,16 @@ def connect() -> None:
     post_save.connect(_gap, sender=KnowledgeGap, dispatch_uid="webhooks.gap")
 
 
-def _document(sender: type[Model], instance: Document, update_fields: Collection[str] | None = None, **_: Any) -> None:
+def _document(
+    sender: type[Model], instance: Document, update_fields: Collection[str] | None = None, **_: Any
+) -> None:
     event = DOCUMENT_EVENTS.get(Document.Status(instance.status))
     if event and "status" in (update_fields or ()) and instance.collection.conversation_id is None:
-        data = {"id": str(instance.pk), "title": instance.title, "collection": instance.collection.address}
+        data = {
+            "id": str(instance.pk),
+            "title": instance.title,
+            "collection": instance.collection.address,
+        }
         _tell(event, {**data, "error": instance.error} if instance.error else data)
 
 
@@ -44,7 +53,11 @@ def _rating(sender: type[Model], instance: Rating, raw: bool = False, **_: Any) 
 
 
 def _gap(
-    sender: type[Model], instance: KnowledgeGap, created: bool, update_fields: Collection[str] | None = None, **_: Any
+    sender: type[Model],
+    instance: KnowledgeGap,
+    created: bool,
+    update_fields: Collection[str] | None = None,
+    **_: Any,
 ) -> None:
     if created or (instance.reopened and "reopened" in (update_fields or ())):
         _tell(Event.GAP_OPENED, {"id": instance.pk, "reopened": instance.reopened})
@@ -53,7 +66,11 @@ def _gap(
 def _tell(event: Webhook.Event, data: dict[str, Any]) -> None:
     """To every active webhook that wants it, once the transaction is committed."""
     hooks = [hook for hook in Webhook.objects.filter(is_active=True) if event in hook.events]
-    body = json.dumps({"type": event, "timestamp": timezone.now().isoformat(), "data": data}, ensure_ascii=False)
+    body = json.dumps(
+        {"type": event, "timestamp": timezone.now().isoformat(), "data": data}, ensure_ascii=False
+    )
     for hook in hooks:
-        send = partial(enqueue, "ragsite.tasks.webhook_send", str(hook.pk), f"msg_{uuid.uuid4().hex}", body)
+        send = partial(
+            enqueue, "ragsite.tasks.webhook_send", str(hook.pk), f"msg_{uuid.uuid4().hex}", body
+        )
         transaction.on_commit(send, robust=True)

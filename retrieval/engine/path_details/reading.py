@@ -99,5 +99,7 @@ def details_of(entry: Json) -> StepDetails:
 
 def details_in(path: Iterable[Json], kind: type[D]) -> list[D]:
     """Of the steps of this kind that did something."""
-    entries = [entry for entry in path if entry["name"] == kind.step and entry["status"] != "skipped"]
+    entries = [
+        entry for entry in path if entry["name"] == kind.step and entry["status"] != "skipped"
+    ]
     return [from_json(kind, entry["detail"]) for entry in entries]

@@ -70,7 +70,10 @@ def _load() -> Any:
     for name, digest in FILES.items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
             raise EmbeddingUnavailableError(
-                worded("the file {name} of the built-in embedding model is not the one that this site knows", name=name)
+                worded(
+                    "the file {name} of the built-in embedding model is not the one that this site knows",
+                    name=name,
+                )
             )
     model = USE(threads=1)
     model.encode("ready")

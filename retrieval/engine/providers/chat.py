@@ -32,8 +32,12 @@ from retrieval.engine.providers.thoughts import ThoughtFilter
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.usage import ModelCall
 
-TEMPLATE_TOKENS = 64  # role marks and the like that the model's chat template adds around the messages
-ANSWER_ROOM = 1024  # tokens of the window that prompts leave free; a shorter prompt leaves its answer more
+TEMPLATE_TOKENS = (
+    64  # role marks and the like that the model's chat template adds around the messages
+)
+ANSWER_ROOM = (
+    1024  # tokens of the window that prompts leave free; a shorter prompt leaves its answer more
+)
 BETWEEN_TOKENS_TIMEOUT_S = 30.0  # a stream silent for longer has broken off
 STREAM_TIMEOUT_S = 240.0  # the whole of one streamed answer, from its first piece on
 OVERRUN = 8  # pieces beyond the limit of tokens after which a server is taken not to heed it
@@ -80,7 +84,9 @@ class ServedChatModel:
         """See `ChatModel.stream`. Raises ModelOutputError for an empty answer or a prompt that does not fit."""
         left = self._window - TEMPLATE_TOKENS - _tokens(prompt)
         most = max(1, min(left, self._settings.max_answer_tokens))
-        call = ChatCall(messages=[("system", prompt.system), ("human", prompt.user)], max_tokens=most)
+        call = ChatCall(
+            messages=[("system", prompt.system), ("human", prompt.user)], max_tokens=most
+        )
         async with aclosing(self._answer(prompt, call)) as pieces:
             async for piece in pieces:
                 yield piece
@@ -111,7 +117,11 @@ class ServedChatModel:
         except ValidationError as error:
             fault = error.errors()[0]
             problem = f"{'.'.join(map(str, fault['loc'])) or 'answer'}: {fault['msg']}"[:300]
-            reason = worded("model '{name}' answered in the wrong form: {problem}", name=self.name, problem=problem)
+            reason = worded(
+                "model '{name}' answered in the wrong form: {problem}",
+                name=self.name,
+                problem=problem,
+            )
             raise ModelOutputError(reason) from error
 
     async def _whole(self, prompt: Prompt, call: ChatCall) -> tuple[str, bool]:
@@ -145,7 +155,9 @@ class ServedChatModel:
                     window=self._window,
                 )
             )
-        call = ModelCall("chat", self.name, prompt_name=prompt.name, prompt_hash=prompt.hash, prompt=prompt)
+        call = ModelCall(
+            "chat", self.name, prompt_name=prompt.name, prompt_hash=prompt.hash, prompt=prompt
+        )
         with model_call(call):
             async with (
                 self._breaker.call(wait_s=self._settings.first_token_timeout_s),
@@ -174,34 +186,48 @@ class ServedChatModel:
                         ends_at = time.monotonic() + STREAM_TIMEOUT_S
                     count = count + 1
                     limit_s = BETWEEN_TOKENS_TIMEOUT_S
-                    if end := chunk.end or ("length" if count > request.max_tokens + OVERRUN else ""):
+                    if end := chunk.end or (
+                        "length" if count > request.max_tokens + OVERRUN else ""
+                    ):
                         call.prompt_tokens = chunk.prompt_tokens
                         call.completion_tokens = chunk.completion_tokens
                         call.prefill_ms = chunk.prefill_ms
                         call.generation_ms = chunk.generation_ms
                     is_cut = end == "length"
-                    for text in thoughts.feed(chunk.text, is_last=bool(end) and not is_cut, is_cut=is_cut):
+                    for text in thoughts.feed(
+                        chunk.text, is_last=bool(end) and not is_cut, is_cut=is_cut
+                    ):
                         has_text = text is not None and (has_text or bool(text.strip()))
                         if text != "":
                             yield text
         except TimeoutError:
-            failure = self._server.timed_out(limit_s if time.monotonic() < ends_at else STREAM_TIMEOUT_S)
+            failure = self._server.timed_out(
+                limit_s if time.monotonic() < ends_at else STREAM_TIMEOUT_S
+            )
         except ModelError as error:
             failure = error
         self._habits.thinks_aloud = self._habits.thinks_aloud or thoughts.came_alone
         if not end and not failure:
-            failure = ModelUnavailableError(worded("{label} closed the connection", label=self._server.label))
+            failure = ModelUnavailableError(
+                worded("{label} closed the connection", label=self._server.label)
+            )
         if failure and has_text:
-            raise ModelInterruptedError(worded("the answer broke off: {reason}", reason=failure.reason)) from failure
+            raise ModelInterruptedError(
+                worded("the answer broke off: {reason}", reason=failure.reason)
+            ) from failure
         if failure:
             raise failure
         if not has_text and thoughts.unended:
-            raise ModelOutputError(worded("model '{name}' thought and came to no answer", name=self.name))
+            raise ModelOutputError(
+                worded("model '{name}' thought and came to no answer", name=self.name)
+            )
         if not has_text:
             raise ModelOutputError(worded("model '{name}' gave an empty answer", name=self.name))
         if end == "length":
             limit = request.max_tokens
-            raise ModelCutError(worded("the answer was cut at its limit of {limit} tokens", limit=limit))
+            raise ModelCutError(
+                worded("the answer was cut at its limit of {limit} tokens", limit=limit)
+            )
 
 
 def _tokens(prompt: Prompt) -> int:

@@ -20,7 +20,9 @@ from retrieval.engine.values import EmbeddingSpace
 
 EMBED_BATCH_SIZE = 16  # texts in one call: few enough for a model without a GPU
 MAX_QUERY_VECTORS = 512
-VectorCache = LRUCache[tuple[EmbeddingSpace, str], NDArray[np.float32]]  # of one event loop: it has no lock
+VectorCache = LRUCache[
+    tuple[EmbeddingSpace, str], NDArray[np.float32]
+]  # of one event loop: it has no lock
 
 # Retrieval models are trained with these (their model cards); without them the distance of query and document suffers.
 # The first name that the model's begins with holds; names without a namespace.
@@ -76,13 +78,17 @@ class ServedEmbedder:
             made = await self._in_batches([self._query_prefix + text for text in missing])
             for text, vector in zip(missing, made, strict=True):
                 vectors[text] = self._cache[self._space, text] = vector
-        return np.array([vectors[text] for text in texts], dtype=np.float32).reshape(len(texts), self._space.dim)
+        return np.array([vectors[text] for text in texts], dtype=np.float32).reshape(
+            len(texts), self._space.dim
+        )
 
     async def measure(self) -> int:
         """Numbers per embedding, as the model really gives them: its description may tell another."""
         rows = await self._rows(["dimension"])
         if not rows or not rows[0]:
-            raise EmbeddingUnavailableError(worded("model '{model}' gave an empty embedding", model=self._space.model))
+            raise EmbeddingUnavailableError(
+                worded("model '{model}' gave an empty embedding", model=self._space.model)
+            )
         return len(rows[0])
 
     async def _in_batches(self, texts: list[str]) -> Vectors:
@@ -95,7 +101,10 @@ class ServedEmbedder:
         """One call, through the gate and into the trace. Raises EmbeddingUnavailableError."""
         try:
             with model_call(ModelCall(kind="embed", model=self._space.model)):
-                async with self._breaker.call(wait_s=self._timeout_s), self._server.in_time(self._timeout_s):
+                async with (
+                    self._breaker.call(wait_s=self._timeout_s),
+                    self._server.in_time(self._timeout_s),
+                ):
                     return await self._server.embed(self._space.model, texts)
         except ModelError as error:
             raise EmbeddingUnavailableError(error.reason) from error
@@ -104,7 +113,10 @@ class ServedEmbedder:
 def prefixes(model: str) -> tuple[str, str]:
     """What to put before a query and before a document."""
     name = model.rpartition("/")[2].lower()
-    return next(((query, document) for begin, query, document in PREFIXES if name.startswith(begin)), ("", ""))
+    return next(
+        ((query, document) for begin, query, document in PREFIXES if name.startswith(begin)),
+        ("", ""),
+    )
 
 
 def unit_vectors(rows: Sequence[Sequence[float]], *, count: int, space: EmbeddingSpace) -> Vectors:
@@ -112,7 +124,10 @@ def unit_vectors(rows: Sequence[Sequence[float]], *, count: int, space: Embeddin
     sizes = {len(row) for row in rows}
     if len(rows) != count or len(sizes) > 1:
         reason = worded(
-            "model '{model}' gave {rows} embeddings for {count} texts", model=space.model, rows=len(rows), count=count
+            "model '{model}' gave {rows} embeddings for {count} texts",
+            model=space.model,
+            rows=len(rows),
+            count=count,
         )
         raise EmbeddingUnavailableError(reason)
     if sizes and sizes != {space.dim}:
@@ -127,6 +142,8 @@ def unit_vectors(rows: Sequence[Sequence[float]], *, count: int, space: Embeddin
     vectors = np.asarray(rows, dtype=np.float32).reshape(count, space.dim)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(vectors).all() or not lengths.all():
-        reason = worded("model '{model}' gave an embedding that is not a direction", model=space.model)
+        reason = worded(
+            "model '{model}' gave an embedding that is not a direction", model=space.model
+        )
         raise EmbeddingUnavailableError(reason)
     return np.asarray(vectors / lengths, dtype=np.float32)

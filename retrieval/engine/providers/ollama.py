@@ -51,7 +51,9 @@ JUDGING: Mapping[str, Any] = {
 }
 NANOSECONDS_PER_MS = 1e6
 LINE_BYTES = 100_000  # of a stream; a line of progress has some hundred
-SILENCE_S = 600.0  # of a pull: checking what was downloaded is silent, and takes minutes for a large model
+SILENCE_S = (
+    600.0  # of a pull: checking what was downloaded is silent, and takes minutes for a large model
+)
 CLOSED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
 
@@ -63,7 +65,10 @@ def _is_passing(error: BaseException) -> bool:
 
 
 once_more = retry(
-    retry=retry_if_exception(_is_passing), stop=stop_after_attempt(2), wait=lambda _: BUSY_RETRY_S, reraise=True
+    retry=retry_if_exception(_is_passing),
+    stop=stop_after_attempt(2),
+    wait=lambda _: BUSY_RETRY_S,
+    reraise=True,
 )
 
 
@@ -81,8 +86,12 @@ class OllamaServer(ModelServer):
         self._settings = settings
         verify = tls_context()
         timeout = httpx.Timeout(None, connect=CONNECT_TIMEOUT_S)
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEPT_S)
-        self._transport = httpx.AsyncHTTPTransport(verify=verify, limits=limits)  # one pool for all clients
+        limits = httpx.Limits(
+            max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEPT_S
+        )
+        self._transport = httpx.AsyncHTTPTransport(
+            verify=verify, limits=limits
+        )  # one pool for all clients
         self._client: dict[str, Any] = {
             "base_url": settings.base_url,
             "keep_alive": settings.keep_alive_s,
@@ -91,7 +100,9 @@ class OllamaServer(ModelServer):
         }
         self._chat = ChatOllama(model="", **self._client)
         self._embeddings: dict[str, OllamaEmbeddings] = {}
-        self._http = httpx.AsyncClient(base_url=settings.base_url, transport=self._transport, timeout=timeout)
+        self._http = httpx.AsyncClient(
+            base_url=settings.base_url, transport=self._transport, timeout=timeout
+        )
         self._described: dict[tuple[str, str], ServedModel] = {}
 
     async def listed(self) -> tuple[ServedModel, ...]:
@@ -100,14 +111,22 @@ class OllamaServer(ModelServer):
 
     def missing(self, name: str) -> ModelMissingError:
         if name:
-            return ModelMissingError(worded("model '{model}' is not installed: ollama pull {model}", model=name))
-        return ModelMissingError(worded("Ollama has no model for this: ollama pull one, e.g. qwen3:4b and bge-m3"))
+            return ModelMissingError(
+                worded("model '{model}' is not installed: ollama pull {model}", model=name)
+            )
+        return ModelMissingError(
+            worded("Ollama has no model for this: ollama pull one, e.g. qwen3:4b and bge-m3")
+        )
 
     async def chat(self, model: ServedModel, call: ChatCall) -> AsyncGenerator[ChatChunk, None]:
         sampling = JUDGING if call.is_judgement else {"temperature": TEMPERATURE}
         arguments = {
             "model": model.name,
-            "options": {**sampling, "num_ctx": self._settings.num_ctx, "num_predict": call.max_tokens},
+            "options": {
+                **sampling,
+                "num_ctx": self._settings.num_ctx,
+                "num_predict": call.max_tokens,
+            },
             "format": call.schema,
             "stream": not call.is_judgement,
             "reasoning": False if model.can_think else None,  # plain models must not be told
@@ -143,15 +162,23 @@ class OllamaServer(ModelServer):
                         sizes[file] = int(line.get("total") or 0)
                         done[file] = int(line.get("completed") or 0)
                     step = str(line.get("status", ""))
-                    yield PullProgress(step=step, completed=sum(done.values()), total=sum(sizes.values()))
+                    yield PullProgress(
+                        step=step, completed=sum(done.values()), total=sum(sizes.values())
+                    )
                     if step == "success":
                         return
-        raise ModelOutputError(worded("the download of {model} ended before it was complete", model=name))
+        raise ModelOutputError(
+            worded("the download of {model} ended before it was complete", model=name)
+        )
 
     async def _pull_lines(self, name: str) -> AsyncGenerator[Mapping[str, Any], None]:
-        async with self._http.stream("POST", "/api/pull", json={"model": name, "stream": True}) as response:
+        async with self._http.stream(
+            "POST", "/api/pull", json={"model": name, "stream": True}
+        ) as response:
             if not response.is_success:
-                body = await read_bounded(response.aiter_bytes(), most_bytes=LINE_BYTES, label=self.label)
+                body = await read_bounded(
+                    response.aiter_bytes(), most_bytes=LINE_BYTES, label=self.label
+                )
                 raise ResponseError(body.decode(errors="replace"), response.status_code)
             received = bytearray()
             pieces = response.aiter_bytes()
@@ -166,7 +193,9 @@ class OllamaServer(ModelServer):
                         yield json.loads(line)
                 received = bytearray(rest)
                 if len(received) > LINE_BYTES:
-                    raise ModelOutputError(worded("the answer of {label} is too large", label=self.label))
+                    raise ModelOutputError(
+                        worded("the answer of {label} is too large", label=self.label)
+                    )
 
     async def embed(self, model: str, texts: list[str]) -> list[list[float]]:
         if model not in self._embeddings:
@@ -192,19 +221,25 @@ class OllamaServer(ModelServer):
         if key not in self._described:
             shown = await self._json("POST", "/api/show", {"model": name})
             capabilities = entry.get("capabilities") or shown.get("capabilities") or ()
-            info = shown.get("model_info") or {}  # lengths stand under the architecture's name: `bert.context_length`
+            info = (
+                shown.get("model_info") or {}
+            )  # lengths stand under the architecture's name: `bert.context_length`
             self._described[key] = ServedModel(
                 name=name,
                 can_chat="completion" in capabilities,
                 can_embed="embedding" in capabilities and "completion" not in capabilities,
                 can_think="thinking" in capabilities,
-                context_length=next((int(info[item]) for item in info if item.endswith(".context_length")), 0),
+                context_length=next(
+                    (int(info[item]) for item in info if item.endswith(".context_length")), 0
+                ),
             )
         return self._described[key]
 
     async def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         async with self._http.stream(method, path, json=body) as response:
-            content = await read_bounded(response.aiter_bytes(), most_bytes=LIST_BYTES, label=self.label)
+            content = await read_bounded(
+                response.aiter_bytes(), most_bytes=LIST_BYTES, label=self.label
+            )
         answer = httpx.Response(response.status_code, content=content, request=response.request)
         return answer.raise_for_status().json()
 

@@ -52,9 +52,13 @@ class OpenAIServer(ModelServer):
         self.address = address_of(address)
         timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)
         limits = httpx2.Limits(keepalive_expiry=KEPT_S)
-        http = httpx2.AsyncClient(timeout=timeout, limits=limits, trust_env=False, verify=tls_context())
+        http = httpx2.AsyncClient(
+            timeout=timeout, limits=limits, trust_env=False, verify=tls_context()
+        )
         key = settings.key_for(url) or "none"
-        self._client = openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=RETRIES, http_client=http)
+        self._client = openai.AsyncOpenAI(
+            base_url=url, api_key=key, max_retries=RETRIES, http_client=http
+        )
         # Given these, LangChain makes no clients of its own, which would load certificates each time.
         chats = self._client.chat.completions
         self._chat = BaseChatOpenAI(
@@ -66,14 +70,20 @@ class OpenAIServer(ModelServer):
             root_async_client=self._client,
             api_key=key,
         )
-        self._limit = "max_completion_tokens" if self.address.endswith("openai.com") else "max_tokens"
-        self._refused: set[tuple[str, str]] = set()  # models, and types of schemas that they can't be held to
+        self._limit = (
+            "max_completion_tokens" if self.address.endswith("openai.com") else "max_tokens"
+        )
+        self._refused: set[tuple[str, str]] = (
+            set()
+        )  # models, and types of schemas that they can't be held to
 
     async def listed(self) -> tuple[ServedModel, ...]:
         """A server tells names alone: a model embeds where it is named for it, or calls itself so."""
         try:
             async with self._client.models.with_streaming_response.list() as response:
-                body = await read_bounded(response.iter_bytes(), most_bytes=LIST_BYTES, label=self.label)
+                body = await read_bounded(
+                    response.iter_bytes(), most_bytes=LIST_BYTES, label=self.label
+                )
             entries = json.loads(body)["data"][:MOST_MODELS]
             found = [(str(entry["id"]), entry) for entry in entries]
         except openai.NotFoundError:  # no list: what the settings name is there
@@ -85,7 +95,9 @@ class OpenAIServer(ModelServer):
     def missing(self, name: str) -> ModelMissingError:
         if name:
             return ModelMissingError(worded("the model server has no model '{model}'", model=name))
-        return ModelMissingError(worded("the model server lists no model for this: name one in the settings"))
+        return ModelMissingError(
+            worded("the model server lists no model for this: name one in the settings")
+        )
 
     async def chat(self, model: ServedModel, call: ChatCall) -> AsyncGenerator[ChatChunk, None]:
         end = ""
@@ -123,12 +135,18 @@ class OpenAIServer(ModelServer):
     ) -> tuple[AIMessageChunk | None, AsyncGenerator[AIMessageChunk, None]]:
         """The first chunk, and those that follow. A server that knows no schemas is told of it in the prompt."""
         temperature = 0.0 if call.is_judgement else TEMPERATURE
-        arguments: dict[str, Any] = {"model": model.name, self._limit: call.max_tokens, "temperature": temperature}
+        arguments: dict[str, Any] = {
+            "model": model.name,
+            self._limit: call.max_tokens,
+            "temperature": temperature,
+        }
         key = (model.name, str(call.schema["type"]) if call.schema else "")
         messages = list(call.messages)
         if call.schema and key not in self._refused:
             form = {"name": "reply", "schema": call.schema, "strict": True}
-            held: dict[str, Any] = {"extra_body": {"response_format": {"type": "json_schema", "json_schema": form}}}
+            held: dict[str, Any] = {
+                "extra_body": {"response_format": {"type": "json_schema", "json_schema": form}}
+            }
             try:
                 return await first_chunk(self._chat.astream(messages, **arguments, **held))
             except openai.BadRequestError:

@@ -18,7 +18,9 @@ SCHEMA = {
     "required": ["ready"],
     "additionalProperties": False,
 }
-QUESTION = "Are you ready to answer questions? Reply in one sentence."  # only the schema asks for JSON
+QUESTION = (
+    "Are you ready to answer questions? Reply in one sentence."  # only the schema asks for JSON
+)
 MOST_TOKENS = 64
 
 
@@ -64,7 +66,11 @@ async def _probe(server: ModelServer, settings: OllamaSettings) -> Probe:
     model = named if named in chatting else next(iter(chatting), None)
     call_ms: float | None = None
     reason = ""
-    ignoring = {name for (place, name), habit in HABITS.items() if place == server.address and habit.ignores_format}
+    ignoring = {
+        name
+        for (place, name), habit in HABITS.items()
+        if place == server.address and habit.ignores_format
+    }
     if model is not None:
         begun_at = time.monotonic()
         try:
@@ -89,7 +95,9 @@ async def _probe(server: ModelServer, settings: OllamaSettings) -> Probe:
 
 async def _call(server: ModelServer, model: ServedModel, settings: OllamaSettings) -> str:
     """A short reply, held to a schema where the server heeds one. Raises ModelError."""
-    call = ChatCall(messages=[("human", QUESTION)], max_tokens=MOST_TOKENS, schema=SCHEMA, is_judgement=True)
+    call = ChatCall(
+        messages=[("human", QUESTION)], max_tokens=MOST_TOKENS, schema=SCHEMA, is_judgement=True
+    )
     pieces: list[str] = []
     async with (
         server.in_time(settings.first_token_timeout_s),

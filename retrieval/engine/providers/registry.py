@@ -34,7 +34,9 @@ from retrieval.engine.values import EmbeddingSpace
 
 Role = Literal["answer", "fast", "embed"]
 ROLES: tuple[Role, ...] = ("answer", "fast", "embed")
-HABITS: defaultdict[tuple[str, str], Habits] = defaultdict(Habits)  # by server and model, of all loops of this process
+HABITS: defaultdict[tuple[str, str], Habits] = defaultdict(
+    Habits
+)  # by server and model, of all loops of this process
 CHAT_ROLES: tuple[Literal["answer", "fast"], ...] = ("answer", "fast")
 LOAD_TIMEOUT_S = 300.0  # of a model, into memory
 LISTED_EVERY_S = 15.0  # how long the list of models is believed
@@ -49,7 +51,9 @@ class Listing:
     failure: ModelError | None = None
 
     def find(self, name: str) -> ServedModel | None:
-        return next((model for model in self.models if canonical(model.name) == canonical(name)), None)
+        return next(
+            (model for model in self.models if canonical(model.name) == canonical(name)), None
+        )
 
 
 class Connection:
@@ -186,7 +190,11 @@ class ModelRegistry:
             model = self._choose(listing, "embed")
         except ModelUnavailableError as error:
             is_named = bool(self._settings.embed_model) and not listing.failure
-            if self._settings.offline == "0" or is_named or isinstance(listing.failure, ModelTimeoutError):
+            if (
+                self._settings.offline == "0"
+                or is_named
+                or isinstance(listing.failure, ModelTimeoutError)
+            ):
                 raise EmbeddingUnavailableError(error.reason) from error
             return self._builtin
         if model not in self._dimensions:
@@ -235,9 +243,17 @@ class ModelRegistry:
         if listing.failure:
             raise ModelUnavailableError(listing.failure.reason)
         settings = self._settings
-        chat_model = settings.fast_model or settings.answer_model if role == "fast" else settings.answer_model
+        chat_model = (
+            settings.fast_model or settings.answer_model
+            if role == "fast"
+            else settings.answer_model
+        )
         model_name = name or (settings.embed_model if role == "embed" else chat_model)
-        fitting = [model for model in listing.models if (model.can_embed if role == "embed" else model.can_chat)]
+        fitting = [
+            model
+            for model in listing.models
+            if (model.can_embed if role == "embed" else model.can_chat)
+        ]
         if not model_name and not fitting:
             raise self._connection(role).server.missing("")
         model = listing.find(model_name) if model_name else fitting[0]
@@ -245,7 +261,9 @@ class ModelRegistry:
             raise self._connection(role).server.missing(model_name)
         if model not in fitting:
             ability = worded("embed") if role == "embed" else worded("chat")
-            raise ModelMissingError(worded("model '{wanted}' can't {how}", wanted=model_name, how=ability))
+            raise ModelMissingError(
+                worded("model '{wanted}' can't {how}", wanted=model_name, how=ability)
+            )
         return model
 
     def _ignoring_format(self) -> tuple[str, ...]:
@@ -259,7 +277,12 @@ class ModelRegistry:
         allowed = [canonical(name) for name in self._settings.chat_models]
         if not allowed:
             return tuple(models)
-        return tuple(sorted((m for m in models if canonical(m) in allowed), key=lambda m: allowed.index(canonical(m))))
+        return tuple(
+            sorted(
+                (m for m in models if canonical(m) in allowed),
+                key=lambda m: allowed.index(canonical(m)),
+            )
+        )
 
     def _embedder(self, space: EmbeddingSpace) -> ServedEmbedder:
         if space not in self._embedders:

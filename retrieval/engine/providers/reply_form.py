@@ -56,7 +56,11 @@ def _strict(part: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[str, Any]:
             strict["items"] = _strict(part["items"], defs)
         case "object":
             properties = {name: _strict(value, defs) for name, value in part["properties"].items()}
-            strict |= {"properties": properties, "required": list(properties), "additionalProperties": False}
+            strict |= {
+                "properties": properties,
+                "required": list(properties),
+                "additionalProperties": False,
+            }
     return strict
 
 
@@ -137,7 +141,10 @@ def form_of(part: Mapping[str, Any]) -> str:
         return " or ".join(form_of(option) for option in part["anyOf"])
     match part.get("type"):
         case "object":
-            fields = (f"{json.dumps(name)}: {form_of(value)}" for name, value in part["properties"].items())
+            fields = (
+                f"{json.dumps(name)}: {form_of(value)}"
+                for name, value in part["properties"].items()
+            )
             return "{" + ", ".join(fields) + "}"
         case "array":
             return f"[{form_of(part['items'])}, …]"
@@ -147,5 +154,7 @@ def form_of(part: Mapping[str, Any]) -> str:
             return "true or false"
         case "integer" | "number" as kind:
             name = "whole number" if kind == "integer" else "number"
-            return f"{name} from {part['minimum']} to {part['maximum']}" if "maximum" in part else name
+            return (
+                f"{name} from {part['minimum']} to {part['maximum']}" if "maximum" in part else name
+            )
     return "null"

@@ -52,13 +52,19 @@ class HttpReranker:
         status = 0
         for shape in list(self._shapes):
             body = self._body(shape, query, texts)
-            status, answer = await request("POST", self._url, limit_s=TIMEOUT_S, label=LABEL, json=body)
+            status, answer = await request(
+                "POST", self._url, limit_s=TIMEOUT_S, label=LABEL, json=body
+            )
             if status < 300:
                 self._shapes.sort(key=lambda known: known != shape)
                 return read_scores(answer, len(texts))
             if status not in WRONG_SHAPE:
-                raise ModelUnavailableError(worded("the reranker failed (HTTP {status})", status=status))
-        raise ModelOutputError(worded("the reranker refused the request (HTTP {status})", status=status))
+                raise ModelUnavailableError(
+                    worded("the reranker failed (HTTP {status})", status=status)
+                )
+        raise ModelOutputError(
+            worded("the reranker refused the request (HTTP {status})", status=status)
+        )
 
     def _body(self, shape: str, query: str, texts: list[str]) -> dict[str, Any]:
         if shape == "texts":
@@ -75,14 +81,25 @@ def read_scores(body: bytes, count: int) -> list[float]:
         answer = json.loads(body)
         entries = answer if isinstance(answer, list) else answer["results"]
         scores = {
-            int(entry["index"]): float(entry["score"] if "score" in entry else entry["relevance_score"])
+            int(entry["index"]): float(
+                entry["score"] if "score" in entry else entry["relevance_score"]
+            )
             for entry in entries
         }
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelOutputError(worded("the reranker sent something that could not be read")) from error
-    scores = {index: score for index, score in scores.items() if 0 <= index < count and math.isfinite(score)}
+        raise ModelOutputError(
+            worded("the reranker sent something that could not be read")
+        ) from error
+    scores = {
+        index: score
+        for index, score in scores.items()
+        if 0 <= index < count and math.isfinite(score)
+    }
     if not scores:
         raise ModelOutputError(worded("the reranker scored none of the passages"))
     if not all(0.0 <= score <= 1.0 for score in scores.values()):
-        scores = {index: 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, logit)))) for index, logit in scores.items()}
+        scores = {
+            index: 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, logit))))
+            for index, logit in scores.items()
+        }
     return [scores.get(index, 0.0) for index in range(count)]

@@ -117,7 +117,9 @@ def tls_context() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=True)
 
 
-async def request(method: str, url: httpx.URL, *, limit_s: float, label: str, json: Any = None) -> tuple[int, bytes]:
+async def request(
+    method: str, url: httpx.URL, *, limit_s: float, label: str, json: Any = None
+) -> tuple[int, bytes]:
     """Status and body. Nothing but this host is called: no redirect is followed, no proxy of the environment used.
 
     Raises ModelTimeoutError, ModelUnavailableError; ModelOutputError as soon as the body is too large.
@@ -126,10 +128,14 @@ async def request(method: str, url: httpx.URL, *, limit_s: float, label: str, js
     try:
         async with (
             asyncio.timeout(limit_s),
-            httpx.AsyncClient(timeout=limit_s, trust_env=False, verify=tls, follow_redirects=False) as client,
+            httpx.AsyncClient(
+                timeout=limit_s, trust_env=False, verify=tls, follow_redirects=False
+            ) as client,
             client.stream(method, url, json=json) as response,
         ):
-            body = await read_bounded(response.aiter_bytes(), most_bytes=MAX_ANSWER_BYTES, label=label)
+            body = await read_bounded(
+                response.aiter_bytes(), most_bytes=MAX_ANSWER_BYTES, label=label
+            )
             return response.status_code, body
     except (TimeoutError, httpx.TimeoutException) as error:
         reason = worded("{label} timed out after {limit_s:g} s", label=label, limit_s=limit_s)
@@ -265,14 +271,20 @@ class ModelServer(ABC):
         try:
             yield
         except self.closed as error:
-            raise ModelUnavailableError(worded("{label} closed the connection", label=label)) from error
+            raise ModelUnavailableError(
+                worded("{label} closed the connection", label=label)
+            ) from error
         except self.away as error:
-            reason = worded("{label} is not reachable at {server}", label=label, server=self.address)
+            reason = worded(
+                "{label} is not reachable at {server}", label=label, server=self.address
+            )
             raise ModelUnavailableError(reason) from error
         except self.refused as error:
             raise self._refusal(*self.status_and_message(error), model) from error
         except (ValueError, LookupError, AttributeError, TypeError) as error:
-            raise ModelOutputError(worded("{label} sent something that could not be read", label=label)) from error
+            raise ModelOutputError(
+                worded("{label} sent something that could not be read", label=label)
+            ) from error
 
     def _refusal(self, status: int, message: str, model: str) -> ModelError:
         label = self.label
@@ -281,12 +293,20 @@ class ModelServer(ABC):
             case 404:
                 return self.missing(model)
             case 400 | 413 | 422:
-                return ModelOutputError(worded("{label} refused the request: {detail}", label=label, detail=detail))
+                return ModelOutputError(
+                    worded("{label} refused the request: {detail}", label=label, detail=detail)
+                )
             case 429 | 503:
-                return ModelUnavailableError(worded("{label} is too busy: {detail}", label=label, detail=detail))
+                return ModelUnavailableError(
+                    worded("{label} is too busy: {detail}", label=label, detail=detail)
+                )
             case -1:
-                return ModelUnavailableError(worded("{label} failed: {detail}", label=label, detail=detail))
-        reason = worded("{label} failed (HTTP {status}): {detail}", label=label, status=status, detail=detail)
+                return ModelUnavailableError(
+                    worded("{label} failed: {detail}", label=label, detail=detail)
+                )
+        reason = worded(
+            "{label} failed (HTTP {status}): {detail}", label=label, status=status, detail=detail
+        )
         return ModelUnavailableError(reason)
 
 

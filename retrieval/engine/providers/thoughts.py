@@ -30,9 +30,17 @@ PAIRS = (
     ("<|channel|>commentary", "<|end|>"),
     ("<|channel|>final", "<|message|>"),
 )
-FRAMES = (("<answer>", "</answer>"), ("<|start_response|>", "<|end_response|>"))  # around the answer itself
+FRAMES = (
+    ("<answer>", "</answer>"),
+    ("<|start_response|>", "<|end_response|>"),
+)  # around the answer itself
 NEXT_TURN = ("<|start|>", "<|channel|>final")  # end a channel, too, where its own end is missing
-TAILS = ("<|return|>", "<|end|>", "<|im_end|>", "<|eot_id|>")  # behind an answer in a channel; nothing follows
+TAILS = (
+    "<|return|>",
+    "<|end|>",
+    "<|im_end|>",
+    "<|eot_id|>",
+)  # behind an answer in a channel; nothing follows
 LONE = tuple(closing for _, closing in PAIRS if "/" in closing or closing.startswith("<|end_"))
 LONGEST = max(len(mark) for pair in (*PAIRS, *FRAMES) for mark in pair)
 FENCE = "```"
@@ -56,7 +64,9 @@ class ThoughtFilter:
         self._frame: tuple[str, ...] = ()
         self._tails: tuple[str, ...] = ()
 
-    def feed(self, piece: str, *, is_last: bool = False, is_cut: bool = False) -> Iterator[str | None]:
+    def feed(
+        self, piece: str, *, is_last: bool = False, is_cut: bool = False
+    ) -> Iterator[str | None]:
         """is_last: the reply is whole; is_cut: it was cut at its length limit."""
         if self._is_over:
             return
@@ -77,7 +87,9 @@ class ThoughtFilter:
             start = begun[:LONGEST].lower()
             pair = next((pair for pair in (*PAIRS, *FRAMES) if start.startswith(pair[0])), None)
             if pair is None:
-                if not is_last and any(opening.startswith(start) for opening, _ in (*PAIRS, *FRAMES)):
+                if not is_last and any(
+                    opening.startswith(start) for opening, _ in (*PAIRS, *FRAMES)
+                ):
                     return
                 self._is_text = True
                 self._held = begun if self._has_thoughts else self._held
@@ -91,14 +103,18 @@ class ThoughtFilter:
             self._frame = (closing,)
             return
         in_channel = opening.startswith("<|channel|>")
-        self._closings = (closing, *NEXT_TURN) if in_channel and closing == "<|end|>" else (closing,)
+        self._closings = (
+            (closing, *NEXT_TURN) if in_channel and closing == "<|end|>" else (closing,)
+        )
         if in_channel:
             self._tails = TAILS
 
     def _leave_out(self) -> bool:
         """Whether the end of what is left out has come."""
         lowered = self._held.lower()
-        places = {lowered.find(closing): closing for closing in self._closings if closing in lowered}
+        places = {
+            lowered.find(closing): closing for closing in self._closings if closing in lowered
+        }
         if not places:
             self._held = self._held[-LONGEST:]
             return False
@@ -120,7 +136,9 @@ class ThoughtFilter:
                 self._held = before
                 self._is_over = True
         return self._take(
-            0 if is_last or self._is_over else _length_of_beginning(self._held, self._frame + self._tails)
+            0
+            if is_last or self._is_over
+            else _length_of_beginning(self._held, self._frame + self._tails)
         )
 
     def _before_lone_mark(self, *, is_last: bool, is_cut: bool) -> Iterator[str | None]:

@@ -26,7 +26,12 @@ import nh3
 from ragsite.core.messages import worded
 from ragsite.core.rag_settings import WebSearchSettings
 from ragsite.core.text import HIDDEN, clean_line, replace_hidden, shortened, strip_invisible
-from retrieval.engine.errors import ModelError, ModelOutputError, ModelUnavailableError, WebSearchError
+from retrieval.engine.errors import (
+    ModelError,
+    ModelOutputError,
+    ModelUnavailableError,
+    WebSearchError,
+)
 from retrieval.engine.ports import WebResult
 from retrieval.engine.providers.server import CircuitBreaker, address_of, request
 
@@ -78,13 +83,23 @@ class SearchEngine:
         """Raises ModelError; the breaker counts them."""
         status, body = await request("GET", url, limit_s=TIMEOUT_S, label=self.label)
         if status != httpx.codes.OK:
-            is_away = status == httpx.codes.TOO_MANY_REQUESTS or status >= httpx.codes.INTERNAL_SERVER_ERROR
-            reason = worded("{label} answered HTTP {status}{hint}", label=self.label, status=status, hint=self.hint)
+            is_away = (
+                status == httpx.codes.TOO_MANY_REQUESTS
+                or status >= httpx.codes.INTERNAL_SERVER_ERROR
+            )
+            reason = worded(
+                "{label} answered HTTP {status}{hint}",
+                label=self.label,
+                status=status,
+                hint=self.hint,
+            )
             raise (ModelUnavailableError if is_away else ModelOutputError)(reason)
         try:
             return self.read(json.loads(body))
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
-            raise ModelOutputError(worded("{label} sent something that could not be read", label=self.label)) from error
+            raise ModelOutputError(
+                worded("{label} sent something that could not be read", label=self.label)
+            ) from error
 
 
 def make_web_searcher(settings: WebSearchSettings) -> SearchEngine | None:
@@ -120,17 +135,24 @@ def _searxng_results(answer: Any) -> list[WebResult]:
 
 
 def _google_results(answer: Any) -> list[WebResult]:
-    return _made(answer.get("items", []), url="link", snippet="snippet")  # left out where nothing was found
+    return _made(
+        answer.get("items", []), url="link", snippet="snippet"
+    )  # left out where nothing was found
 
 
 def _made(entries: Any, *, url: str, snippet: str) -> list[WebResult]:
     """url, snippet: under which names they stand."""
     found = [entry for entry in entries[:] if isinstance(entry, Mapping)]
-    made = [make_result(e.get(url), e.get("title"), e.get(snippet), e.get("publishedDate")) for e in found]
+    made = [
+        make_result(e.get(url), e.get("title"), e.get(snippet), e.get("publishedDate"))
+        for e in found
+    ]
     return [result for result in made if result]
 
 
-def make_result(url: object, title: object, snippet: object, published: object = None) -> WebResult | None:
+def make_result(
+    url: object, title: object, snippet: object, published: object = None
+) -> WebResult | None:
     """None where there is nothing to show, or no web page of a named host that a browser opens without credentials."""
     text = plain_text(snippet, SNIPPET_CHARS)
     if not isinstance(url, str) or not text or len(url) > MAX_URL_CHARS or _NOT_IN_URLS.search(url):
@@ -158,6 +180,10 @@ def plain_text(value: object, most: int) -> str:
 def read_date(value: object) -> str:
     """YYYY-MM-DD of an ISO 8601 date or time; empty where it is none."""
     try:
-        return datetime.fromisoformat(value.strip()).date().isoformat() if isinstance(value, str) else ""
+        return (
+            datetime.fromisoformat(value.strip()).date().isoformat()
+            if isinstance(value, str)
+            else ""
+        )
     except ValueError:
         return ""

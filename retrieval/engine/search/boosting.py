@@ -35,10 +35,14 @@ async def put_boosts(
         if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide
     ]
     raised = [hit.chunk_id for hit in ranked[: MOST_READ * count] if hit.chunk_id not in chunks]
-    read = await store.fetch(raised, scope=scope) if raised and boosts.by_chunk else {}  # not what is deleted or hidden
+    read = (
+        await store.fetch(raised, scope=scope) if raised and boosts.by_chunk else {}
+    )  # not what is deleted or hidden
     texts = {**read, **chunks}
     shown = [hit for hit in ranked if hit.chunk_id in texts][:count]
-    candidates = (ScoredChunk(chunk=texts[hit.chunk_id], scores=hit.scores, ranks=hit.ranks) for hit in shown)
+    candidates = (
+        ScoredChunk(chunk=texts[hit.chunk_id], scores=hit.scores, ranks=hit.ranks) for hit in shown
+    )
     return tuple(candidates), [hit.chunk_id for hit in shown if hit.chunk_id in read]
 
 
@@ -60,6 +64,8 @@ def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit]
     for hit in hits:
         boost = boosts.by_chunk.get(hit.chunk_id, NO_BOOST).multiplier
         standing = ((hit.scores.fused or 0.0) - low) / width
-        scores = replace(hit.scores, standing=standing, boost=boost, final=lowest ** (1.0 - standing) * boost)
+        scores = replace(
+            hit.scores, standing=standing, boost=boost, final=lowest ** (1.0 - standing) * boost
+        )
         ranked.append(replace(hit, scores=scores))
     return sorted(ranked, key=lambda hit: -(hit.scores.final or 0.0))

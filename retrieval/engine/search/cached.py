@@ -17,14 +17,19 @@ from retrieval.engine.ports import SearchCache, Searcher, SearchRequest, SearchR
 from retrieval.engine.values import ScoredChunk, Scores, SearchScope, StoredChunk, TailHit
 
 # What an older release has kept in another form is not found.
-FORM = [[column.name for column in fields(kept)] for kept in (SearchResult, ScoredChunk, StoredChunk, Scores, TailHit)]
+FORM = [
+    [column.name for column in fields(kept)]
+    for kept in (SearchResult, ScoredChunk, StoredChunk, Scores, TailHit)
+]
 
 
 class CachedSearcher:
     """Implements `retrieval.engine.ports.Searcher`. user_id: whose searches are found again. how: how a search is made,
     where that can be changed. seconds: that a result is kept."""
 
-    def __init__(self, searcher: Searcher, cache: SearchCache, *, user_id: str, how: str, seconds: int) -> None:
+    def __init__(
+        self, searcher: Searcher, cache: SearchCache, *, user_id: str, how: str, seconds: int
+    ) -> None:
         self._searcher = searcher
         self._cache = cache
         self._user_id = user_id
@@ -40,7 +45,9 @@ class CachedSearcher:
             made_at, result = kept
             age_s = round(max(0.0, time.time() - made_at))
             total = round((time.perf_counter() - begun) * 1000, 2)
-            return replace(result, timings_ms={"total": total}, notes={**result.notes, "cached_s": age_s})
+            return replace(
+                result, timings_ms={"total": total}, notes={**result.notes, "cached_s": age_s}
+            )
         result = await self._searcher.search(request)
         if not result.degraded:
             await self._cache.put(key, (time.time(), result), seconds=self._seconds)

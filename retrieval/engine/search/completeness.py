@@ -30,7 +30,9 @@ class Holdings:
 class IndexCompleteness:
     """Belongs to one event loop. ask_repair: has a worker compare index and database; called in a thread."""
 
-    def __init__(self, *, index: MilvusIndex, store: TermStore, ask_repair: Callable[[], object]) -> None:
+    def __init__(
+        self, *, index: MilvusIndex, store: TermStore, ask_repair: Callable[[], object]
+    ) -> None:
         self._index = index
         self._store = store
         self._ask_repair = ask_repair

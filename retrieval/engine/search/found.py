@@ -33,7 +33,9 @@ class Found:
     degraded: tuple[str, ...] = ()
     notes: dict[str, object] = field(default_factory=dict)
 
-    def add_leg(self, label: str, hits: Sequence[LegHit], best: dict[str, float], *, scale: float = 1.0) -> None:
+    def add_leg(
+        self, label: str, hits: Sequence[LegHit], best: dict[str, float], *, scale: float = 1.0
+    ) -> None:
         for rank, hit in enumerate(hits, start=1):
             self.ranks.setdefault(hit.chunk_id, {})[label] = rank
             self.document_of[hit.chunk_id] = hit.document_id
@@ -41,7 +43,9 @@ class Found:
 
     def tail_hit(self, chunk_id: str) -> TailHit:
         fused = self.fused[chunk_id]
-        scores = Scores(dense=self.dense.get(chunk_id), bm25=self.bm25.get(chunk_id), fused=fused, final=fused)
+        scores = Scores(
+            dense=self.dense.get(chunk_id), bm25=self.bm25.get(chunk_id), fused=fused, final=fused
+        )
         return TailHit(
             chunk_id=chunk_id,
             document_id=self.document_of[chunk_id],

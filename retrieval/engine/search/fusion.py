@@ -28,13 +28,18 @@ def best_first(scores: Leg) -> list[str]:
     return sorted(scores, key=lambda chunk_id: -scores[chunk_id])
 
 
-def zscore_sum(dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_floor: float = 0.0) -> dict[str, float]:
+def zscore_sum(
+    dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_floor: float = 0.0
+) -> dict[str, float]:
     """Both legs standardised (mean 0, deviation 1 over the candidates), then summed by weight, that of BM25 being 1.
 
     A leg that found nothing at all, or was not asked, changes no score.
     """
     total = dict.fromkeys({**dense, **bm25}, 0.0)
-    for leg, weight, floor in ((dense, dense_weight, min(dense.values(), default=0.0)), (bm25, 1.0, bm25_floor)):
+    for leg, weight, floor in (
+        (dense, dense_weight, min(dense.values(), default=0.0)),
+        (bm25, 1.0, bm25_floor),
+    ):
         if leg:
             values = [leg.get(chunk_id, floor) for chunk_id in total]
             for chunk_id, value in zip(total, _zscores(values), strict=True):
@@ -42,7 +47,9 @@ def zscore_sum(dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_floor: 
     return total
 
 
-def lower_repeats(scores: Leg, document_of: Mapping[str, str], *, penalty: float) -> dict[str, float]:
+def lower_repeats(
+    scores: Leg, document_of: Mapping[str, str], *, penalty: float
+) -> dict[str, float]:
     """Each chunk's score less `penalty` for every better one of its document, so that one long document does not fill
     the first places."""
     better: Counter[str] = Counter()

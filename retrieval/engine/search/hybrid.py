@@ -60,7 +60,12 @@ class HybridSearcher:
         self._completeness = completeness
         self._settings = settings
         self._spaces = SpaceSearcher(
-            index=index, store=store, models=models, settings=settings, terms=terms, completeness=completeness
+            index=index,
+            store=store,
+            models=models,
+            settings=settings,
+            terms=terms,
+            completeness=completeness,
         )
 
     async def search(self, request: SearchRequest) -> SearchResult:
@@ -81,7 +86,11 @@ class HybridSearcher:
         timings.add("fetch", fetching)
         timings.add("total", begun)
         return SearchResult(
-            candidates=candidates, tail_hits=tail, timings_ms=timings, degraded=found.degraded, notes=found.notes
+            candidates=candidates,
+            tail_hits=tail,
+            timings_ms=timings,
+            degraded=found.degraded,
+            notes=found.notes,
         )
 
     async def is_whole(self, scope: SearchScope) -> bool:
@@ -103,7 +112,9 @@ class HybridSearcher:
                 spaces.setdefault(ref.space, []).append(ref.id)
         text = " ".join(terms[:MAX_QUERY_TERMS])
         looked = [
-            self._index.search_bm25(space, [text], collection_ids=ids, filters=SearchFilters(), limit=1)
+            self._index.search_bm25(
+                space, [text], collection_ids=ids, filters=SearchFilters(), limit=1
+            )
             for space, ids in spaces.items()
         ]
         return any(hits for legs in await asyncio.gather(*looked) for hits in legs)
@@ -187,7 +198,11 @@ class HybridSearcher:
         for start in range(0, len(ranking), batch):
             chunk_ids = ranking[start : start + batch]
             chunks = await self._store.fetch(chunk_ids, scope=scope)
-            others = {key for key in chunk_ids if key not in chunks or chunks[key].collection_id not in own}
+            others = {
+                key
+                for key in chunk_ids
+                if key not in chunks or chunks[key].collection_id not in own
+            }
             chunk_ids.sort(key=lambda key: (-found.fused[key], key in others))
             ranking[start : start + batch] = chunk_ids
             for at, chunk_id in enumerate(chunk_ids, start=start + 1):

@@ -49,8 +49,13 @@ def _ranked(
     found: tuple[ScoredChunk | TailHit, ...] = (*whole.candidates, *whole.tail_hits)
     fused = {hit.chunk_id: hit.scores.fused or 0.0 for hit in found}
     lowest = min(fused.values(), default=0.0)
-    hits: dict[str, ScoredChunk] = {hit.chunk_id: hit for hit in (*named.candidates, *whole.candidates)}
-    scored = [replace(hit, scores=replace(hit.scores, fused=fused.get(hit.chunk_id, lowest))) for hit in hits.values()]
+    hits: dict[str, ScoredChunk] = {
+        hit.chunk_id: hit for hit in (*named.candidates, *whole.candidates)
+    }
+    scored = [
+        replace(hit, scores=replace(hit.scores, fused=fused.get(hit.chunk_id, lowest)))
+        for hit in hits.values()
+    ]
     best = max(scored, key=lambda hit: hit.scores.fused or 0.0, default=None)
     groups: dict[int, list[ScoredChunk]] = {}
     for hit in scored:
@@ -77,7 +82,10 @@ def _raised(group: Sequence[ScoredChunk], below: Sequence[ScoredChunk]) -> list[
 
 def _is_near(hit: ScoredChunk, best: ScoredChunk) -> bool:
     """In either leg; both scores are those of the leg, whatever the search was filtered by."""
-    legs = ((hit.scores.bm25, best.scores.bm25, NEAR_BM25), (hit.scores.dense, best.scores.dense, NEAR_DENSE))
+    legs = (
+        (hit.scores.bm25, best.scores.bm25, NEAR_BM25),
+        (hit.scores.dense, best.scores.dense, NEAR_DENSE),
+    )
     return any(score is not None and score >= share * (top or 0.0) for score, top, share in legs)
 
 

@@ -20,8 +20,12 @@ from retrieval.engine.values import Query
 
 MAX_QUERY_CHARS = 4_000  # what is embedded and analysed of a query; embedding models read no more
 MAX_QUERY_TERMS = 96  # BM25's cost grows with every term
-WHOLE_WORD_WEIGHT = 3  # of a Chinese word, where one that it holds weighs 1: 加班 finds less than 加班费
-CHINESE_NUMBER_WEIGHT = 3  # of a year or an amount in a Chinese query: docs/evaluation.md has the figures
+WHOLE_WORD_WEIGHT = (
+    3  # of a Chinese word, where one that it holds weighs 1: 加班 finds less than 加班费
+)
+CHINESE_NUMBER_WEIGHT = (
+    3  # of a year or an amount in a Chinese query: docs/evaluation.md has the figures
+)
 _NOT_SEARCHED = re.compile(rf"[{CONTROL}\ud800-\udfff]")
 
 
@@ -55,7 +59,9 @@ class QueryGroup:
                 weights[term] += repeats * whole * _number_weight(query, term)
             for term in dict.fromkeys(held_terms(terms)):
                 weights[term] += repeats
-        return " ".join(term for term, count in weights.most_common(MAX_QUERY_TERMS) for _ in range(count))
+        return " ".join(
+            term for term, count in weights.most_common(MAX_QUERY_TERMS) for _ in range(count)
+        )
 
     @property
     def text_weight(self) -> int:
@@ -75,18 +81,24 @@ class QueryGroup:
         """
         others = len(self.queries) - 1
         weights = [0.5, *[0.5 / others] * others] if others else [1.0]
-        return np.asarray(np.average(vectors, axis=0, weights=weights), dtype=np.float32)[np.newaxis]
+        return np.asarray(np.average(vectors, axis=0, weights=weights), dtype=np.float32)[
+            np.newaxis
+        ]
 
     def _worded(self) -> list[tuple[Query, int]]:
         queries = [query for query in self.queries if not query.vector_only]
-        return [(query, max(1, len(queries) - 1) if at == 0 else 1) for at, query in enumerate(queries)]
+        return [
+            (query, max(1, len(queries) - 1) if at == 0 else 1) for at, query in enumerate(queries)
+        ]
 
 
 def query_groups(queries: Iterable[Query], legs: Legs = "joined") -> list[QueryGroup]:
     """What asks for the same as the first query, then each part of the question; with legs "rrf" each query by itself.
     Queries that say nothing, or the same again, are left out. Raises InvalidQueryError when none is left."""
     texts = (replace(query, text=query_text(query.text)) for query in queries)
-    distinct = list({(query.text, query.vector_only): query for query in texts if query.text}.values())
+    distinct = list(
+        {(query.text, query.vector_only): query for query in texts if query.text}.values()
+    )
     if not distinct:
         raise InvalidQueryError()
     alone = [query for query in distinct if query.kind == "sub_query" or legs == "rrf"]

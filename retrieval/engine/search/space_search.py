@@ -19,7 +19,11 @@ import numpy as np
 
 from ragsite.core.messages import worded
 from ragsite.core.rag_settings import SearchSettings
-from retrieval.engine.errors import EmbeddingUnavailableError, IndexUnavailableError, SpaceMissingError
+from retrieval.engine.errors import (
+    EmbeddingUnavailableError,
+    IndexUnavailableError,
+    SpaceMissingError,
+)
 from retrieval.engine.ports import ChunkStore, LegHit, Models, SearchRequest, TermStore, Vectors
 from retrieval.engine.search.completeness import IndexCompleteness
 from retrieval.engine.search.found import Found, Timings
@@ -30,7 +34,11 @@ from retrieval.engine.text.analysis import analyze
 from retrieval.engine.values import EmbeddingSpace, SearchScope, StoredChunk
 
 SHORT_QUERY_TERMS = 3  # a query of at most so many terms is short
-MATCH_LEVELS = (1.0, 0.75, 0.5)  # formula "seed": share of a long query's terms that a candidate must hold
+MATCH_LEVELS = (
+    1.0,
+    0.75,
+    0.5,
+)  # formula "seed": share of a long query's terms that a candidate must hold
 REPEAT_PENALTY = 0.5  # formula "zscore": of a chunk, for each better one of the same document
 SEARCH_TIMEOUT_S = 10.0  # one search, all legs
 
@@ -95,7 +103,9 @@ class SpaceSearcher:
                 lists.append(lower_repeats(scores, found.document_of, penalty=REPEAT_PENALTY))
         filled = [scores for scores in lists if scores]
         # One list keeps the formula's scores.
-        found.fused = filled[0] if len(filled) == 1 else rrf_scores([best_first(scores) for scores in filled])
+        found.fused = (
+            filled[0] if len(filled) == 1 else rrf_scores([best_first(scores) for scores in filled])
+        )
         ask.timings.add("fuse", begun)
         return found
 
@@ -111,15 +121,22 @@ class SpaceSearcher:
         window = list(dense) or list(bm25)
         if dense and group.terms and not group.queries[0].vector_only:
             window, notes["match"] = await self._matching(group.terms, window, ask.request.scope)
-        return {chunk_id: 0.2 * dense.get(chunk_id, 0.0) + bm25.get(chunk_id, 0.0) for chunk_id in window}
+        return {
+            chunk_id: 0.2 * dense.get(chunk_id, 0.0) + bm25.get(chunk_id, 0.0)
+            for chunk_id in window
+        }
 
-    async def _matching(self, terms: Sequence[str], window: list[str], scope: SearchScope) -> tuple[list[str], float]:
+    async def _matching(
+        self, terms: Sequence[str], window: list[str], scope: SearchScope
+    ) -> tuple[list[str], float]:
         """The candidates that hold enough of the query's terms, and the share that was enough: 0 where none does."""
         chunks = await self._store.fetch(window, scope=scope)
         shares = await asyncio.to_thread(term_shares, terms, list(chunks.values()))
         any_term = 1.0 / len(terms)
         for level in (any_term,) if len(terms) <= SHORT_QUERY_TERMS else (*MATCH_LEVELS, any_term):
-            if matching := [chunk_id for chunk_id in window if shares.get(chunk_id, 0.0) >= level - 1e-9]:
+            if matching := [
+                chunk_id for chunk_id in window if shares.get(chunk_id, 0.0) >= level - 1e-9
+            ]:
                 return matching, round(level, 3)
         return window, 0.0
 
@@ -134,11 +151,15 @@ class SpaceSearcher:
         except EmbeddingUnavailableError as error:
             if "bm25" not in ask.request.stages:
                 raise
-            found.degraded += (worded("no vectors, text search alone: {reason}", reason=error.reason),)
+            found.degraded += (
+                worded("no vectors, text search alone: {reason}", reason=error.reason),
+            )
             return nothing
         ask.timings.add("embed", begun)
         begun = time.perf_counter()
-        hits = await self._index.search_dense(ask.space, vectors, limit=ask.limit, fresh=ask.fresh, **ask.rows)
+        hits = await self._index.search_dense(
+            ask.space, vectors, limit=ask.limit, fresh=ask.fresh, **ask.rows
+        )
         ask.timings.add("dense", begun)
         return hits
 
@@ -147,15 +168,20 @@ class SpaceSearcher:
         try:
             async with asyncio.timeout(SEARCH_TIMEOUT_S):
                 embedder = await self._models.embedder(ask.space)
-                vectors = await embedder.embed_queries([query.text for group in ask.groups for query in group.queries])
+                vectors = await embedder.embed_queries(
+                    [query.text for group in ask.groups for query in group.queries]
+                )
         except TimeoutError as error:
             reason = worded(
-                "the query was not embedded within {search_timeout_s:g} s", search_timeout_s=SEARCH_TIMEOUT_S
+                "the query was not embedded within {search_timeout_s:g} s",
+                search_timeout_s=SEARCH_TIMEOUT_S,
             )
             raise EmbeddingUnavailableError(reason) from error
         ends = np.cumsum([len(group.queries) for group in ask.groups])
         parts = np.split(vectors, ends[:-1])
-        return np.concatenate([group.vector(part) for group, part in zip(ask.groups, parts, strict=True)])
+        return np.concatenate(
+            [group.vector(part) for group, part in zip(ask.groups, parts, strict=True)]
+        )
 
     async def _bm25(self, ask: SpaceSearch) -> list[list[LegHit]]:
         """One list per group."""
@@ -163,7 +189,9 @@ class SpaceSearcher:
             return [[] for _ in ask.groups]
         begun = time.perf_counter()
         texts = [group.text for group in ask.groups]
-        hits = await self._index.search_bm25(ask.space, texts, limit=ask.limit, fresh=ask.fresh, **ask.rows)
+        hits = await self._index.search_bm25(
+            ask.space, texts, limit=ask.limit, fresh=ask.fresh, **ask.rows
+        )
         ask.timings.add("bm25", begun)
         return hits
 
@@ -181,10 +209,14 @@ class SpaceSearcher:
                 ),
             )
 
-    async def _without_index(self, ask: SpaceSearch, found: Found, error: IndexUnavailableError) -> list[list[LegHit]]:
+    async def _without_index(
+        self, ask: SpaceSearch, found: Found, error: IndexUnavailableError
+    ) -> list[list[LegHit]]:
         """The text leg, searched in the database. Raises the error where that would not serve."""
         is_lost = isinstance(error, SpaceMissingError)
-        if is_lost and (self._term_store is None or not await self._term_store.row_count(ask.space)):
+        if is_lost and (
+            self._term_store is None or not await self._term_store.row_count(ask.space)
+        ):
             return [[] for _ in ask.groups]  # nothing was written yet
         if is_lost and self._completeness is not None:
             await self._completeness.repair()
@@ -203,6 +235,9 @@ def term_shares(terms: Sequence[str], chunks: Iterable[StoredChunk]) -> dict[str
     """By chunk, which share of the terms its title, heading and text hold, 0..1."""
     term_set = set(terms)
     return {
-        chunk.chunk_id: len(term_set & set(analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}"))) / len(term_set)
+        chunk.chunk_id: len(
+            term_set & set(analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}"))
+        )
+        / len(term_set)
         for chunk in chunks
     }

@@ -27,7 +27,9 @@ from retrieval.engine.values import Answer, Exchange, Question, RememberedFact
 
 RECALLED = 4  # facts at most that an answer is begun with
 MAX_CHARS = 400  # of one fact
-TIMEOUT_S = 2.0  # looking for facts by meaning; by words, or writing one down, may take twice as long
+TIMEOUT_S = (
+    2.0  # looking for facts by meaning; by words, or writing one down, may take twice as long
+)
 NOTHING = "-"
 MEMORY_TOKENS = 600  # of all quoted facts together
 
@@ -58,7 +60,9 @@ async def recall_memory(deps: Deps, question: Question) -> tuple[RememberedFact,
 
 
 @step("consolidate")
-async def consolidate_memory(deps: Deps, question: Question, answer: Answer, *, accepted: bool = True) -> None:
+async def consolidate_memory(
+    deps: Deps, question: Question, answer: Answer, *, accepted: bool = True
+) -> None:
     """Writes the answer's fact down, unless the answer was not `accepted`."""
     if deps.memory is None or not question.user_id:
         skip("memory_nobody")

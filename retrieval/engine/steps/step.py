@@ -92,7 +92,9 @@ async def try_call(
     return (await _in_time(deps, call, timeout_s, optional=optional))[1]
 
 
-async def _in_time(deps: Deps, call: Awaitable[Any], timeout_s: float | None, *, optional: bool) -> tuple[bool, Any]:
+async def _in_time(
+    deps: Deps, call: Awaitable[Any], timeout_s: float | None, *, optional: bool
+) -> tuple[bool, Any]:
     """Whether it succeeded, and its result; else the reason stands in the running step's entry."""
     limit_s = deps.settings.ollama.structured_timeout_s if timeout_s is None else timeout_s
     limit_s = deps.deadline.share(limit_s, optional=optional, writing=deps.progress.writing)

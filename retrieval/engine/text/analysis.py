@@ -78,7 +78,9 @@ def words_of(text: str, language: str) -> list[Word]:
     words: list[Word] = []
     for match in _TOKEN.finditer(folded):
         if match.lastgroup == "word":
-            words.append(frozenset(known_word_terms(match.group()[:MAX_TERM_CHARS], language, shouting)))
+            words.append(
+                frozenset(known_word_terms(match.group()[:MAX_TERM_CHARS], language, shouting))
+            )
         else:
             words += map(frozenset, match.group())
     return words
@@ -99,7 +101,9 @@ def terms_text(text: str) -> str:
     return " ".join(_terms(text, chinese.field_terms))
 
 
-def _known_terms(text: str, segmented: Callable[[str], Iterable[str]], language: str = "") -> list[str]:
+def _known_terms(
+    text: str, segmented: Callable[[str], Iterable[str]], language: str = ""
+) -> list[str]:
     """The steps of an answer look at the same sentences and the same question many times, within milliseconds."""
     if len(text) > CACHED_CHARS:
         return list(_terms(text, segmented, language))
@@ -107,11 +111,15 @@ def _known_terms(text: str, segmented: Callable[[str], Iterable[str]], language:
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _cached_terms(text: str, segmented: Callable[[str], Iterable[str]], language: str) -> tuple[str, ...]:
+def _cached_terms(
+    text: str, segmented: Callable[[str], Iterable[str]], language: str
+) -> tuple[str, ...]:
     return tuple(_terms(text, segmented, language))
 
 
-def _terms(text: str, segmented: Callable[[str], Iterable[str]], language: str = "") -> Iterator[str]:
+def _terms(
+    text: str, segmented: Callable[[str], Iterable[str]], language: str = ""
+) -> Iterator[str]:
     folded = _folded(text)
     language = language or detect_language(folded)
     shouting = folded.upper() == folded

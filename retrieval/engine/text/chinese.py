@@ -15,7 +15,9 @@ MAX_RUN = 400  # characters without a mark between them that are segmented at on
 
 
 def words(run: str) -> list[str]:
-    return [word for part in _parts(run) for word in _segmenter().lcut(part) if word not in STOP_WORDS]
+    return [
+        word for part in _parts(run) for word in _segmenter().lcut(part) if word not in STOP_WORDS
+    ]
 
 
 def search_terms(run: str) -> Iterator[str]:
@@ -40,7 +42,11 @@ def held_terms(terms: Iterable[str]) -> list[str]:
     held: list[str] = []
     for term in terms:
         if len(term) > 2 and HAN_CHARACTER.match(term):
-            held += [word for word in _segmenter().lcut_for_search(term) if word != term and word not in STOP_WORDS]
+            held += [
+                word
+                for word in _segmenter().lcut_for_search(term)
+                if word != term and word not in STOP_WORDS
+            ]
     return held
 
 

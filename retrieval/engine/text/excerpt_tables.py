@@ -57,10 +57,22 @@ def markdown_table(source: str, start: int, head: Sequence[str]) -> Table:
     if len(lines) > 1 and is_delimiter_row(lines[1][2]):
         head = (lines[0][2], lines[1][2])
         lines = lines[2:]
-    rows = [(begin, end, tuple(row_cells(line))) for begin, end, line in lines if not is_delimiter_row(line)]
-    columns = tuple(row_cells(head[0])) if head else ("",) * max((len(cells) for _, _, cells in rows), default=1)
+    rows = [
+        (begin, end, tuple(row_cells(line)))
+        for begin, end, line in lines
+        if not is_delimiter_row(line)
+    ]
+    columns = (
+        tuple(row_cells(head[0]))
+        if head
+        else ("",) * max((len(cells) for _, _, cells in rows), default=1)
+    )
     delimiter = head[1].strip() if head else _delimiter(columns)
-    return Table(columns, delimiter, tuple((begin, end, _fitted(cells, len(columns))) for begin, end, cells in rows))
+    return Table(
+        columns,
+        delimiter,
+        tuple((begin, end, _fitted(cells, len(columns))) for begin, end, cells in rows),
+    )
 
 
 def labelled_table(source: str, start: int) -> Table | None:
@@ -87,7 +99,11 @@ def labelled_table(source: str, start: int) -> Table | None:
 def _columns(rows: Sequence[str]) -> tuple[str, ...]:
     """The names that several rows have in front of a cell, in their order; all of a single row."""
     names = Counter(
-        name for row in rows for piece in row.split(CELL_END) for name, end, _ in [piece.partition(NAME_END)] if end
+        name
+        for row in rows
+        for piece in row.split(CELL_END)
+        for name, end, _ in [piece.partition(NAME_END)]
+        if end
     )
     least = min(2, len(rows))
     return tuple(name.strip() for name, count in names.items() if count >= least)

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import PurePosixPath
 
-from retrieval.engine.text.excerpt_tables import Table, labelled_table, lines_of, markdown_table, row_line
+from retrieval.engine.text.excerpt_tables import (
+    Table,
+    labelled_table,
+    lines_of,
+    markdown_table,
+    row_line,
+)
 from retrieval.engine.text.languages import HAN_CHARACTER
 from retrieval.engine.text.statements import (
     CELL_END,
@@ -29,7 +35,9 @@ MARKDOWN_ENDINGS = (".md", ".markdown")
 CUT = "…"
 ENOUGH = 0.3  # of the characters that an excerpt may have, from which it begins with its section
 MOST_CELL_CHARS = 300  # of a cell that is not marked
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\((?!https?://|mailto:)[^()\s]{0,500}(?: \"[^\"\n]{0,200}\")?\)")
+_LINK = re.compile(
+    r"!?\[([^\[\]\n]{0,300})\]\((?!https?://|mailto:)[^()\s]{0,500}(?: \"[^\"\n]{0,200}\")?\)"
+)
 _BRACKETED_NUMBER = re.compile(r"\[(\d{1,3})\]")
 _ESCAPED_NUMBER = re.compile(r"\\\[(\d{1,3})\\\]")
 OWN_BRACKETS = r"&#91;\1&#93;"  # else they would be taken for a citation
@@ -67,7 +75,9 @@ class Passage:
 
     def __init__(self, text: str, *, file_name: str = "", head: Sequence[str] = ()) -> None:
         self.text = text
-        self._is_markdown = PurePosixPath(file_name).suffix.lower() in MARKDOWN_ENDINGS or not file_name
+        self._is_markdown = (
+            PurePosixPath(file_name).suffix.lower() in MARKDOWN_ENDINGS or not file_name
+        )
         self._blocks = blocks_of(text)
         self._tables: dict[int, Table] = {}
         for number, block in enumerate(self._blocks):
@@ -93,12 +103,16 @@ class Passage:
                 sign += list_sign(source[sign:])
                 for sentence in sentence_spans(source[sign:]):
                     start = block.start + sign + sentence.start
-                    yield Piece(start, start + len(sentence.text), sentence.text, number, block.kind)
+                    yield Piece(
+                        start, start + len(sentence.text), sentence.text, number, block.kind
+                    )
 
     def said(self, at: int) -> str:
         """The words of a piece; of a row with the names of its columns."""
         table = self._tables.get(self.pieces[at].block)
-        return f"{' '.join(table.columns)} {self.pieces[at].words}" if table else self.pieces[at].words
+        return (
+            f"{' '.join(table.columns)} {self.pieces[at].words}" if table else self.pieces[at].words
+        )
 
     def excerpt(self, best: int, *, chars: int, above: Collection[str] = ()) -> Excerpt:
         """Around `pieces[best]`: as much of what stands before and after as `chars` hold, its own block first. A
@@ -210,7 +224,11 @@ class Passage:
         if len(words) > chars:
             words = words[:chars].rstrip() + CUT
         marked = f"**{self._plain(words).strip()}**"
-        shown = self._plain(self.text[begins : best.start]) + marked + self._plain(self.text[best.end : ends])
+        shown = (
+            self._plain(self.text[begins : best.start])
+            + marked
+            + self._plain(self.text[best.end : ends])
+        )
         return before + shown + after
 
     def _drawn_table(self, table: Table, pieces: Sequence[Piece], at: int | None) -> str:
@@ -220,7 +238,8 @@ class Passage:
             cells = [self._cell(cell) for cell in rows[piece.start]]
             if number == at:
                 cells = [
-                    f"**{without_emphasis(cell) if self._is_markdown else cell}**" if cell else "" for cell in cells
+                    f"**{without_emphasis(cell) if self._is_markdown else cell}**" if cell else ""
+                    for cell in cells
                 ]
             lines.append(row_line(cells))
         left_out = len(table.rows) - len(pieces)
@@ -247,7 +266,10 @@ def escaped(text: str) -> str:
 
 def quoted(markdown: str) -> str:
     """As a quotation of Markdown."""
-    return "\n".join(f"> {line}".rstrip(" ") if not line.strip() else f"> {line}" for line in markdown.split("\n"))
+    return "\n".join(
+        f"> {line}".rstrip(" ") if not line.strip() else f"> {line}"
+        for line in markdown.split("\n")
+    )
 
 
 def _code_lines(text: str, block: Block) -> Iterator[tuple[int, int]]:

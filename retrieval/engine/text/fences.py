@@ -7,7 +7,8 @@ import re
 _TEXT = frozenset({"markdown", "md", "text", "txt"})
 _OPENING = re.compile(r"\s{0,16}(?P<fence>`{3,16}|~{3,16})[ \t]{0,16}(?P<info>[^\n`]{0,16})\n")
 _ONE_LINE = re.compile(
-    r"\s{0,16}(?P<fence>`{3,16})(?P<info>[a-z]{2,8})[ \t]+(?P<text>[^\n`]+)(?P=fence)\s*", re.IGNORECASE
+    r"\s{0,16}(?P<fence>`{3,16})(?P<info>[a-z]{2,8})[ \t]+(?P<text>[^\n`]+)(?P=fence)\s*",
+    re.IGNORECASE,
 )
 _MAY_OPEN = re.compile(r"\s{0,16}(?:`{0,16}|~{0,16})[ \t]{0,16}(?P<info>[^\n`]{0,16})")
 MAX_HELD = 4_000  # characters of a block without a language that are waited for: what follows tells whether it is code

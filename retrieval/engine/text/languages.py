@@ -91,7 +91,9 @@ def to_simplified(text: str) -> str:
 
 
 def _changed(before: str, after: str) -> int:
-    if len(before) != len(after):  # a phrase was replaced by one of another length: positions no longer correspond
+    if len(before) != len(
+        after
+    ):  # a phrase was replaced by one of another length: positions no longer correspond
         return sum((Counter(before) - Counter(after)).values())
     return sum(1 for left, right in zip(before, after, strict=True) if left != right)
 

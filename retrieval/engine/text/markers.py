@@ -68,15 +68,25 @@ class Brackets:
         own = set()
         for _, text in passages:
             for match in _BRACKET.finditer(text):
-                own.add((_is_free(text[max(0, match.start() - _TAIL_CHARS) : match.start()]), _named(match[0])))
+                own.add(
+                    (
+                        _is_free(text[max(0, match.start() - _TAIL_CHARS) : match.start()]),
+                        _named(match[0]),
+                    )
+                )
         return cls(frozenset(number for number, _ in passages), frozenset(own))
 
     def citations(self, text: str) -> list[re.Match[str]]:
         """Of a stored answer, in order. Where a passage has the same bracket, the one at a sentence's end is ours."""
         found = []
         for match in CITATION.finditer(text):
-            is_own = (_is_free(text[max(0, match.start() - 1) : match.start()]), match[0]) in self.own
-            if int(match[1]) in self.numbers and (not is_own or _SENTENCE_END.match(text, match.end())):
+            is_own = (
+                _is_free(text[max(0, match.start() - 1) : match.start()]),
+                match[0],
+            ) in self.own
+            if int(match[1]) in self.numbers and (
+                not is_own or _SENTENCE_END.match(text, match.end())
+            ):
                 found.append(match)
         return found
 
@@ -97,7 +107,9 @@ class Brackets:
 
 def _is_glued(before: str) -> bool:
     """To a word, but not to a number ("EUR 55[1]") or to East Asian, which has no blanks to part them; to a bracket."""
-    return before.endswith(("[", "]", "$", "\\")) or bool(_WORD_END.match(before.rstrip("0123456789")[-1:]))
+    return before.endswith(("[", "]", "$", "\\")) or bool(
+        _WORD_END.match(before.rstrip("0123456789")[-1:])
+    )
 
 
 def _is_free(before: str) -> bool:
@@ -205,7 +217,11 @@ class MarkerReader:
         if self._held[1:2] == "$":
             return self._begin_quote("$$", closing="$$")
         # "$5" is an amount.
-        if self._held[1:2].strip() and not self._held[1].isdigit() and not self._tail[-1:].isalnum():
+        if (
+            self._held[1:2].strip()
+            and not self._held[1].isdigit()
+            and not self._tail[-1:].isalnum()
+        ):
             return self._begin_quote("$", closing="$")
         return self._take(1)
 
@@ -219,7 +235,9 @@ class MarkerReader:
         """Code or maths: to what closes it, or to the end of the line."""
         if self._is_fenced:
             return self._fenced_line(last=last)
-        places = [at for at in (self._held.find(self._closing[0]), self._held.find("\n")) if at >= 0]
+        places = [
+            at for at in (self._held.find(self._closing[0]), self._held.find("\n")) if at >= 0
+        ]
         before = min(places, default=len(self._held))
         if before:
             return self._take(before)

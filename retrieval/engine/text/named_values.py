@@ -34,7 +34,11 @@ class _Named:
     end: int
 
     def holds(self, other: _Named) -> bool:
-        return self.start <= other.start and other.end <= self.end and self.end - self.start > other.end - other.start
+        return (
+            self.start <= other.start
+            and other.end <= self.end
+            and self.end - self.start > other.end - other.start
+        )
 
 
 def named_values(text: str, vocabulary: Vocabulary) -> Vocabulary:
@@ -43,10 +47,14 @@ def named_values(text: str, vocabulary: Vocabulary) -> Vocabulary:
     words = words_of(text, language)
     values = _by_first_term(vocabulary, language)
     named = list(_named(words, values))
-    longest = {(one.field, one.value) for one in named if not any(other.holds(one) for other in named)}
+    longest = {
+        (one.field, one.value) for one in named if not any(other.holds(one) for other in named)
+    }
     years = set(years_in(text))
     return Vocabulary(
-        departments=tuple(value for value in vocabulary.departments if ("departments", value) in longest),
+        departments=tuple(
+            value for value in vocabulary.departments if ("departments", value) in longest
+        ),
         doc_types=tuple(value for value in vocabulary.doc_types if ("doc_types", value) in longest),
         policy_years=tuple(year for year in vocabulary.policy_years if year in years),
         tags=tuple(value for value in vocabulary.tags if ("tags", value) in longest),
@@ -60,7 +68,9 @@ def years_in(text: str) -> list[int]:
     return list(dict.fromkeys(int(year) for year in _YEAR.findall(plain)))
 
 
-def _named(words: Sequence[Word], values: dict[str, list[tuple[str, str, tuple[Word, ...]]]]) -> Iterator[_Named]:
+def _named(
+    words: Sequence[Word], values: dict[str, list[tuple[str, str, tuple[Word, ...]]]]
+) -> Iterator[_Named]:
     for start, word in enumerate(words):
         for term in word:
             for field, value, needed in values.get(term, ()):
@@ -74,10 +84,16 @@ def _meet(one: Word, other: Word) -> bool:
 
 
 @lru_cache(maxsize=KNOWN_VOCABULARIES)
-def _by_first_term(vocabulary: Vocabulary, language: str) -> dict[str, list[tuple[str, str, tuple[Word, ...]]]]:
+def _by_first_term(
+    vocabulary: Vocabulary, language: str
+) -> dict[str, list[tuple[str, str, tuple[Word, ...]]]]:
     """Field, value and its words, by each term of the first word. Of a single letter or character nothing is known."""
     values: dict[str, list[tuple[str, str, tuple[Word, ...]]]] = {}
-    fields = (("departments", vocabulary.departments), ("doc_types", vocabulary.doc_types), ("tags", vocabulary.tags))
+    fields = (
+        ("departments", vocabulary.departments),
+        ("doc_types", vocabulary.doc_types),
+        ("tags", vocabulary.tags),
+    )
     for field, texts in fields:
         for text in texts[:MAX_VALUES]:
             words = _without_stop_words_around(words_of(text, language))

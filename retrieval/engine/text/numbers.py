@@ -19,8 +19,12 @@ NUMBERS_READ_CHARS = 20_000  # of a text that are read
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _DATE = re.compile(r"(?<![\d.])(\d{1,4})[./-](\d{1,2})[./-](\d{1,4})(?![\d.]\d)")
 _NUMERAL = "零〇一二两三四五六七八九十百千万亿"
-_FIGURE = re.compile(rf"\d+(?:\.\d+)?[百千万亿]{{0,2}}|[{_NUMERAL}]{{1,12}}(?:点[零〇一二三四五六七八九]{{1,6}})?")
-_PARTS_OF_WORDS = frozenset("一十百千万亿")  # 一般, 十分, 千万: numerals that are seldom amounts when they stand alone
+_FIGURE = re.compile(
+    rf"\d+(?:\.\d+)?[百千万亿]{{0,2}}|[{_NUMERAL}]{{1,12}}(?:点[零〇一二三四五六七八九]{{1,6}})?"
+)
+_PARTS_OF_WORDS = frozenset(
+    "一十百千万亿"
+)  # 一般, 十分, 千万: numerals that are seldom amounts when they stand alone
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen"
@@ -29,11 +33,24 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SPELT = (
     {word: value for value, word in enumerate(_SMALL.split())}
     | {word: 10 * value for value, word in enumerate(_TENS.split(), start=2)}
-    | {"a": 1, "an": 1, "once": 1, "twice": 2, "first": 1, "second": 2, "third": 3, "half": 0.5, "dozen": 12}
+    | {
+        "a": 1,
+        "an": 1,
+        "once": 1,
+        "twice": 2,
+        "first": 1,
+        "second": 2,
+        "third": 3,
+        "half": 0.5,
+        "dozen": 12,
+    }
 )
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _MONTHS = {
-    name.lower(): number for names in (month_name, month_abbr) for number, name in enumerate(names) if number
+    name.lower(): number
+    for names in (month_name, month_abbr)
+    for number, name in enumerate(names)
+    if number
 } | {"sept": 9}
 _WORDS = re.compile(r"[^\W\d_]+")
 
@@ -59,7 +76,9 @@ def known_numbers(text: str) -> frozenset[float]:
     digits = (_value(written) for written in _FIGURE.findall(_DATE.sub(r"\1 \2 \3", plain)))
     words = _WORDS.findall(plain.lower())
     months = (_MONTHS[word] for word in words if word in _MONTHS)
-    return frozenset({value for value in digits if value is not None} | set(_spelt(words)) | set(months))
+    return frozenset(
+        {value for value in digits if value is not None} | set(_spelt(words)) | set(months)
+    )
 
 
 def _plain(text: str) -> str:

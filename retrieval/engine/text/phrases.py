@@ -32,7 +32,9 @@ Language = Literal["en", "zh-hans", "zh-hant", "other"]
 # Traditional as Taiwan's standard has it: without it (`s2t`) 核准 becomes 覈准, 吃 喫 and 群 羣, which nobody writes.
 _CONFIGS = {"zh-hans": "t2s", "zh-hant": "s2tw"}
 # Simplified forms that are words of their own in Traditional text: no sign of the other script.
-_BOTH = frozenset("后里台干面系只余于谷征制准范丑卜仆冲出叶斗曲朴松板沈洒淀胡症致舍须郁钟才几了云吁回")
+_BOTH = frozenset(
+    "后里台干面系只余于谷征制准范丑卜仆冲出叶斗曲朴松板沈洒淀胡症致舍须郁钟才几了云吁回"
+)
 _OPEN_CLAUSE = re.compile(rf"(?<![{HAN}{KANA}])[{HAN}{KANA}]+\Z")
 PHRASES = Path(__file__).with_name("phrases.json")
 MAX_HELD = 24  # characters of a clause that is waited for
@@ -66,14 +68,20 @@ def _phrases() -> dict[str, dict[str, str]]:
 
 def _script_shown(text: str) -> Language | None:
     """The script of a Chinese text; None where nothing in it tells."""
-    if detect_language(text) not in _CONFIGS or text == converted(text, "t2s") == converted(text, "s2t"):
+    if detect_language(text) not in _CONFIGS or text == converted(text, "t2s") == converted(
+        text, "s2t"
+    ):
         return None
     return "zh-hant" if chinese_variant(text) == "zh-hant" else "zh-hans"
 
 
 def in_script_of(text: str, language: Language) -> str:
     """A quoted Chinese sentence in the script of the question, Simplified or Traditional."""
-    if language not in _CONFIGS or detect_language(text) not in _CONFIGS or chinese_variant(text) == language:
+    if (
+        language not in _CONFIGS
+        or detect_language(text) not in _CONFIGS
+        or chinese_variant(text) == language
+    ):
         return text
     return converted(text, _CONFIGS[language])
 

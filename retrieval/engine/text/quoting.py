@@ -95,7 +95,9 @@ def label(chunk: StoredChunk) -> str:
     place = [chunk.file_name] if chunk.file_name and chunk.file_name != chunk.title else []
     if chunk.page is not None:
         place.append(f"p. {chunk.page}")
-    facts = [str(value) for value in (chunk.department, chunk.doc_type, chunk.policy_year) if value] + web_facts(chunk)
+    facts = [
+        str(value) for value in (chunk.department, chunk.doc_type, chunk.policy_year) if value
+    ] + web_facts(chunk)
     note = ", ".join(place + facts)
     return one_line(" — ".join(parts) + (f" ({note})" if note else ""))
 

@@ -103,7 +103,9 @@ def sentence_spans(text: str, *, language: str = "") -> list[Sentence]:
         before = text[max(start, match.start() - _WINDOW) : match.start()]
         following = text[match.end() : match.end() + _WINDOW]
         ends = stop[0] == "\n" or stop[0] in EAST_ASIAN_STOPS
-        if ends or ends_sentence(before, stop, following, language=language or shown_language(text)):
+        if ends or ends_sentence(
+            before, stop, following, language=language or shown_language(text)
+        ):
             _add(sentences, text, start, match.end())
             start = match.end()
     _add(sentences, text, start, len(text))
@@ -138,7 +140,9 @@ def ends_sentence(before: str, stop: str, following: str, *, language: str) -> b
     last = words[-1]
     if _ORDINAL.fullmatch(last):
         return language in _WITHOUT_ORDINAL_STOPS
-    if len(words) > 1 and len(last) == 2 and last.istitle():  # "Zi. Nord", "Av. Central"; "No." alone is a sentence
+    if (
+        len(words) > 1 and len(last) == 2 and last.istitle()
+    ):  # "Zi. Nord", "Av. Central"; "No." alone is a sentence
         return False
     if _is_abbreviated(last, counted=len(words) > 1 and words[-2][-1].isdigit()):
         return False

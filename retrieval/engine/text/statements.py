@@ -45,7 +45,9 @@ def head_line(columns: Sequence[str]) -> str:
 
 def column_names(head: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Of the rows of a head, from the top: "Winter" above "Week" is "Winter · Week"; what is repeated is said once."""
-    return tuple(LEVELS.join(dict.fromkeys(filter(None, names))) for names in zip(*head, strict=True))
+    return tuple(
+        LEVELS.join(dict.fromkeys(filter(None, names))) for names in zip(*head, strict=True)
+    )
 
 
 def labelled_row(columns: Sequence[str], cells: Sequence[str]) -> str:
@@ -57,7 +59,9 @@ def labelled_row(columns: Sequence[str], cells: Sequence[str]) -> str:
         if not cell:
             continue
         shown = f"{QUOTE}{cell}{QUOTE}" if any(end in cell for end in ends) else cell
-        pairs.append(f"{columns[at]}{NAME_END}{shown}" if at < len(columns) and columns[at] else shown)
+        pairs.append(
+            f"{columns[at]}{NAME_END}{shown}" if at < len(columns) and columns[at] else shown
+        )
     return CELL_END.join(pairs)
 
 
@@ -68,13 +72,17 @@ def cells_of(line: str, columns: Sequence[str]) -> list[str]:
     pieces = line.split(CELL_END)
     for number, piece in enumerate(pieces):
         later = enumerate(columns[at + 1 :], start=at + 1)
-        named = next((column for column, name in later if name and piece.startswith(name + NAME_END)), None)
+        named = next(
+            (column for column, name in later if name and piece.startswith(name + NAME_END)), None
+        )
         if named is None or (at >= 0 and _is_open(cells[at], pieces[number:])):
             cells[max(at, 0)] += (CELL_END if cells[max(at, 0)] else "") + piece
         else:
             at = named
             cells[at] = piece[len(columns[at]) + len(NAME_END) :]
-    return [cell[1:-1] if CELL_END in cell and cell[0] == cell[-1] == QUOTE else cell for cell in cells]
+    return [
+        cell[1:-1] if CELL_END in cell and cell[0] == cell[-1] == QUOTE else cell for cell in cells
+    ]
 
 
 def _is_open(cell: str, pieces: Sequence[str]) -> bool:
@@ -88,7 +96,9 @@ def labelled_lines(lines: Sequence[str]) -> frozenset[int]:
     firsts = [_first_name(line) for line in lines]
     count = Counter(firsts)
     head = set(lines[0].split(HEAD_END)) if lines and HEAD_END in lines[0] else set()
-    return frozenset(at for at, name in enumerate(firsts) if name and (count[name] > 1 or name in head))
+    return frozenset(
+        at for at, name in enumerate(firsts) if name and (count[name] > 1 or name in head)
+    )
 
 
 def _first_name(line: str) -> str:
@@ -242,7 +252,9 @@ def headed_statements_of(text: str) -> list[Statement]:
         for start, end, words in found:
             plain = " ".join(without_emphasis(words).split())
             if any(map(str.isalnum, plain)):
-                statements.append(Statement(heading, plain, block.start + start, block.start + end, block.kind))
+                statements.append(
+                    Statement(heading, plain, block.start + start, block.start + end, block.kind)
+                )
     return statements
 
 

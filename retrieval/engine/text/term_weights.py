@@ -25,4 +25,6 @@ def rarity(holding: float, texts: int) -> float:
 def held_share(weights: Mapping[str, float], terms: Set[str]) -> float:
     """The share, 0..1, of the weight that is among `terms`."""
     total = sum(weights.values())
-    return sum(weight for term, weight in weights.items() if term in terms) / total if total else 0.0
+    return (
+        sum(weight for term, weight in weights.items() if term in terms) / total if total else 0.0
+    )

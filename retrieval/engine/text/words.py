@@ -134,7 +134,9 @@ def fold_accents(term: str) -> str:
     """résumé → resume; letters of other scripts keep their marks' base."""
     if term.isascii():
         return term
-    return "".join(char for char in unicodedata.normalize("NFKD", term) if not unicodedata.combining(char))
+    return "".join(
+        char for char in unicodedata.normalize("NFKD", term) if not unicodedata.combining(char)
+    )
 
 
 def cleaned(term: str) -> str:

@@ -60,9 +60,13 @@ class StoredChunk:
     tags: tuple[str, ...] = ()
     char_start: int = 0
     char_end: int = 0  # 0: unknown
-    table_rows: tuple[int, int, int] | None = None  # first, last, of how many: it holds a part of a table
+    table_rows: tuple[int, int, int] | None = (
+        None  # first, last, of how many: it holds a part of a table
+    )
     kind: SourceKind = "document"
-    seqs: tuple[int, int] | None = None  # first and last of the chunks that it was joined of; None: it is one
+    seqs: tuple[int, int] | None = (
+        None  # first and last of the chunks that it was joined of; None: it is one
+    )
     url: str = ""  # http(s), of a web result; never fetched
     published: str = ""  # of a web result: YYYY-MM-DD, where the search engine says so
 

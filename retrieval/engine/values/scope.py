@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-FRESH_FOR = timedelta(seconds=10)  # longer than a server's view of its data may lag, and clocks differ
+FRESH_FOR = timedelta(
+    seconds=10
+)  # longer than a server's view of its data may lag, and clocks differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,9 @@ class CollectionRef:
     being_read: int = 0  # that it does not look into yet
     attached: bool = False  # to the conversation: "this document" means one of it
     own: bool = False  # the asking user's: of passages that fit alike, these come first
-    changed_at: datetime | None = field(default=None, repr=False, compare=False)  # None: perhaps just now
+    changed_at: datetime | None = field(
+        default=None, repr=False, compare=False
+    )  # None: perhaps just now
 
     @property
     def is_fresh(self) -> bool:

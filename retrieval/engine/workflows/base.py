@@ -78,7 +78,9 @@ class Workflow:
             async with asyncio.timeout(timeout_s + SEARCH_TIMEOUT_S):
                 answer = await self._answer(deps, question)
         except TimeoutError as error:
-            too_late = UnavailableError(worded("The answer took too long; try again, or ask a simpler question."))
+            too_late = UnavailableError(
+                worded("The answer took too long; try again, or ask a simpler question.")
+            )
             await close_path(trace, too_late)
             raise too_late from error
         except IndexUnavailableError as error:

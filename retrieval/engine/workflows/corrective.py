@@ -92,13 +92,17 @@ class State(WorkflowState, total=False):
     filters: SearchFilters  # the request's, and those that a model reads from the question
     queries: tuple[Query, ...]
     words: QueryExpansion  # once they have been looked for
-    hits: tuple[ScoredChunk, ...]  # what was found so far, merged, each said once; the last search's first
+    hits: tuple[
+        ScoredChunk, ...
+    ]  # what was found so far, merged, each said once; the last search's first
     ranked: tuple[ScoredChunk, ...]  # these, in the order of the reranker where there is one
     passages: tuple[ScoredChunk, ...]  # what models are given of it
     nearest: tuple[ScoredChunk, ...]  # what the first search gave them
     refused: frozenset[str]  # ids of chunks that the judge has said not to answer
     assessment: Assessment
-    web_queries: tuple[str, ...]  # that the web was asked while too few passages were good by the eight criteria
+    web_queries: tuple[
+        str, ...
+    ]  # that the web was asked while too few passages were good by the eight criteria
     tried: tuple[Stage, ...]
     read: str  # a refusal in the model's own words, which the reader has seen, and that it is looked again
     offline: bool  # no model can be asked
@@ -178,7 +182,9 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     way_out = _way_out(state)
     answer = await write_from(deps, question, state["passages"], way_out=way_out)
     unsupported = is_unsupported(answer)
-    if way_out == "none" and answer.decision == "NO_ANSWER":  # two have to refuse, and the judge says yes
+    if (
+        way_out == "none" and answer.decision == "NO_ANSWER"
+    ):  # two have to refuse, and the judge says yes
         return _finished(
             state,
             await show_judged(deps, question, answer, state["assessment"].named),
@@ -188,8 +194,14 @@ async def write(state: State, runtime: Runtime[Deps]) -> State:
     if answer.text and not unsupported:
         known = state["assessment"].reason if "assessment" in state else None
         return _finished(state, replace(answer, reason=answer.reason or known))
-    verdict: Literal["CLARIFY", "NO_ANSWER"] = "CLARIFY" if answer.decision == "CLARIFY" else "NO_ANSWER"
-    update: State = {"assessment": Assessment(verdict=verdict, candidates=state["passages"], reason=answer.reason)}
+    verdict: Literal["CLARIFY", "NO_ANSWER"] = (
+        "CLARIFY" if answer.decision == "CLARIFY" else "NO_ANSWER"
+    )
+    update: State = {
+        "assessment": Assessment(
+            verdict=verdict, candidates=state["passages"], reason=answer.reason
+        )
+    }
     if unsupported:
         more = await append_text(deps, answer, f"\n\n{phrase('looked_again', deps.language)}\n\n")
         update["read"] = more.text
@@ -231,7 +243,11 @@ def after_writing(
 ) -> Literal["judge", "improve", "refine", "no_answer", "__end__"]:
     if "answer" in state:
         return "__end__"
-    return "judge" if state["assessment"].verdict == "CLARIFY" else after_refusal(runtime.context, state)
+    return (
+        "judge"
+        if state["assessment"].verdict == "CLARIFY"
+        else after_refusal(runtime.context, state)
+    )
 
 
 def after_refusal(deps: Deps, state: State) -> Literal["improve", "refine", "no_answer"]:
@@ -247,7 +263,9 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
     """All words in one search; the same passages where no better ones came."""
     deps = runtime.context
     question = state["question"]
-    words = state.get("words") or await expand_query(deps, question, question.filters, found=_found(state))
+    words = state.get("words") or await expand_query(
+        deps, question, question.filters, found=_found(state)
+    )
     route = words.route
     if route.task:
         answer = await answer_from_documents(deps, words.question, route.task)

@@ -88,7 +88,9 @@ async def _set_task(deps: Deps, task: DocumentTask) -> None:
     note(f"task_{task.name}", RouteDetails(task=task.name, documents=task.documents))
 
 
-async def _write(deps: Deps, documents: Sequence[WholeDocument], prompt: str, question: str) -> Answer:
+async def _write(
+    deps: Deps, documents: Sequence[WholeDocument], prompt: str, question: str
+) -> Answer:
     """From all of the documents, or from notes on them; without a model their outline."""
     excerpts = _excerpts(documents)
     author = await author_for(deps, prompt, question)
@@ -174,7 +176,9 @@ async def _list(deps: Deps, documents: Sequence[WholeDocument], question: str) -
     return await _say_in_part(deps, answer, documents, readings.read)
 
 
-async def _say_in_part(deps: Deps, answer: Answer, documents: Sequence[WholeDocument], read: int | None) -> Answer:
+async def _say_in_part(
+    deps: Deps, answer: Answer, documents: Sequence[WholeDocument], read: int | None
+) -> Answer:
     """With a line behind it where not all was read. read: sections that a model read; None: as many as were loaded."""
     read = sum(document.sections for document in documents) if read is None else read
     total = sum(document.total for document in documents)
@@ -205,7 +209,9 @@ def _that_fit(text: str, tokens: int) -> str:
 # ------------------------------------------------------------------------------------------------ writing
 async def author_for(deps: Deps, prompt: str, question: str) -> Author:
     """The model, and the room for what it reads, or why there is none."""
-    return await author_of(deps, lambda: deps.prompt(prompt, passages="", question=one_line(question)))
+    return await author_of(
+        deps, lambda: deps.prompt(prompt, passages="", question=one_line(question))
+    )
 
 
 @step("generate")
@@ -255,4 +261,6 @@ async def _quoted(deps: Deps, quoted: Quoted, *, model: str = "") -> Answer:
 
 async def say_why_not(deps: Deps, text: str, reason: str) -> Answer:
     """There is nothing to answer from. reason: a code."""
-    return await append_text(deps, Answer(decision="NO_ANSWER", text="", reason=Reason(reason)), text)
+    return await append_text(
+        deps, Answer(decision="NO_ANSWER", text="", reason=Reason(reason)), text
+    )

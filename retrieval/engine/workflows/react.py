@@ -72,7 +72,9 @@ class State(WorkflowState, total=False):
     queries: tuple[Query, ...]  # what is searched for next; empty when no other words are left
     tried: tuple[str, ...]
     rewrites: int
-    passages: tuple[ScoredChunk, ...]  # of all searches, merged, each said once, those of the last search first
+    passages: tuple[
+        ScoredChunk, ...
+    ]  # of all searches, merged, each said once, those of the last search first
     evaluation: Assessment
     web_searched: bool
 
@@ -116,7 +118,9 @@ async def router(state: State, runtime: Runtime[Deps]) -> State:
     }
 
 
-def after_routing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "web_search", "rewriter", "retriever"]:
+def after_routing(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["no_answer", "web_search", "rewriter", "retriever"]:
     question = state["question"]
     if not has_documents(question):
         return "web_search" if may_search_web(runtime.context, question) else "no_answer"

@@ -17,7 +17,12 @@ from retrieval.knowledge.api.document_serializers import BulkResultsSerializer, 
 from retrieval.knowledge.api.uploads import document_writable
 from retrieval.knowledge.selectors import collection_get
 from retrieval.knowledge.services.collections import collection_writable
-from retrieval.knowledge.services.documents import document_delete, document_move, document_reingest, document_update
+from retrieval.knowledge.services.documents import (
+    document_delete,
+    document_move,
+    document_reingest,
+    document_update,
+)
 from retrieval.models import Document
 
 
@@ -26,7 +31,9 @@ class DocumentsBulkApi(APIView):
 
     scope = "write"
 
-    @extend_schema(operation_id="documents_bulk", request=BulkSerializer, responses=BulkResultsSerializer)
+    @extend_schema(
+        operation_id="documents_bulk", request=BulkSerializer, responses=BulkResultsSerializer
+    )
     def post(self, request: Request) -> Response:
         """Delete, move, describe or read again; each document by itself: one that is refused does not keep the others
         from it. 404 for a collection that is not there, 403 for one that the user may not change."""

@@ -15,7 +15,9 @@ ADDRESS = "An id, `owner/name`, `site:name`, or a plain name: your own collectio
 
 
 def is_among(
-    collection: Collection, selector: Callable[[User], QuerySet[Collection]], context: Mapping[str, Any]
+    collection: Collection,
+    selector: Callable[[User], QuerySet[Collection]],
+    context: Mapping[str, Any],
 ) -> bool:
     """Whether it is one of those that the selector gives for the request's user; they are looked up once a request."""
     request = context["request"]

@@ -9,7 +9,12 @@ from rest_framework import serializers
 
 from ragsite.core.api.fields import ListField, StrictSerializer, TextField
 from retrieval.knowledge.api.collection_fields import is_among
-from retrieval.knowledge.selectors import default_collections, is_approved, owned_collections, writable_collections
+from retrieval.knowledge.selectors import (
+    default_collections,
+    is_approved,
+    owned_collections,
+    writable_collections,
+)
 from retrieval.models import Collection, CollectionPerson
 
 
@@ -30,9 +35,13 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     told `editor_groups` and `people`.
     """
 
-    owner = serializers.CharField(source="owner.username", read_only=True, allow_null=True, default=None)
+    owner = serializers.CharField(
+        source="owner.username", read_only=True, allow_null=True, default=None
+    )
     groups: Any = serializers.SlugRelatedField(many=True, read_only=True, slug_field="name")
-    address = serializers.CharField(read_only=True, help_text="`owner/name`; `site:name` of the site's own.")
+    address = serializers.CharField(
+        read_only=True, help_text="`owner/name`; `site:name` of the site's own."
+    )
     approved = serializers.SerializerMethodField()
     searched = serializers.SerializerMethodField()
     document_count = serializers.IntegerField(read_only=True)
@@ -79,13 +88,20 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
         return is_among(collection, owned_collections, self.context)
 
     def get_editor_groups(self, collection: Collection) -> list[str]:
-        return [group.name for group in collection.editor_groups.all()] if self.get_owned(collection) else []
+        return (
+            [group.name for group in collection.editor_groups.all()]
+            if self.get_owned(collection)
+            else []
+        )
 
     @extend_schema_field(PersonSerializer(many=True))
     def get_people(self, collection: Collection) -> list[dict[str, str]]:
         if not self.get_owned(collection):
             return []
-        return [{"username": person.user.username, "role": person.role} for person in collection.people.all()]
+        return [
+            {"username": person.user.username, "role": person.role}
+            for person in collection.people.all()
+        ]
 
 
 class CollectionInputSerializer(StrictSerializer):

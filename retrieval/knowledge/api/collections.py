@@ -12,9 +12,16 @@ from rest_framework.views import APIView
 from ragsite.core.api.fields import checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
-from retrieval.knowledge.api.collection_serializers import CollectionInputSerializer, CollectionSerializer
+from retrieval.knowledge.api.collection_serializers import (
+    CollectionInputSerializer,
+    CollectionSerializer,
+)
 from retrieval.knowledge.selectors import collection_get, collection_list
-from retrieval.knowledge.services.collections import collection_create, collection_owned, collection_update
+from retrieval.knowledge.services.collections import (
+    collection_create,
+    collection_owned,
+    collection_update,
+)
 from retrieval.models import Collection
 
 
@@ -37,7 +44,9 @@ class CollectionsApi(GenericAPIView[Collection]):
         responses={201: CollectionSerializer, **errors(409)},
     )
     def post(self, request: Request) -> Response:
-        collection = collection_create(owner=asking_user(request), **checked(CollectionInputSerializer, request.data))
+        collection = collection_create(
+            owner=asking_user(request), **checked(CollectionInputSerializer, request.data)
+        )
         return Response(_as_json(request, collection), status=status.HTTP_201_CREATED)
 
 
@@ -62,7 +71,9 @@ class CollectionApi(APIView):
         collection_update(collection=collection, changes=changes, by=asking_user(request))
         return Response(_as_json(request, collection))
 
-    @extend_schema(operation_id="collections_delete", responses={204: OpenApiResponse(description="Deleted.")})
+    @extend_schema(
+        operation_id="collections_delete", responses={204: OpenApiResponse(description="Deleted.")}
+    )
     def delete(self, request: Request, name: str) -> Response:
         """Delete it with all its documents; files and index rows follow (`services.deletion`)."""
         _owned(request, name).delete()
@@ -70,7 +81,9 @@ class CollectionApi(APIView):
 
 
 def _owned(request: Request, name: str) -> Collection:
-    return collection_owned(collection=collection_get(user=request.user, name=name), user=request.user)
+    return collection_owned(
+        collection=collection_get(user=request.user, name=name), user=request.user
+    )
 
 
 def _as_json(request: Request, collection: Collection) -> dict[str, object]:

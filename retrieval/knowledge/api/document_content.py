@@ -24,7 +24,10 @@ class DocumentContentQuerySerializer(QuerySerializer):
         required=False, min_value=1, max_value=1_000_000, help_text="From 1; of a PDF its page."
     )
     chunk = TextField(
-        required=False, allow_blank=True, max_length=100, help_text="Without `part`: the part that holds this chunk."
+        required=False,
+        allow_blank=True,
+        max_length=100,
+        help_text="Without `part`: the part that holds this chunk.",
     )
     quote = TextField(
         required=False,
@@ -65,7 +68,9 @@ class DocumentContentSerializer(serializers.Serializer[Any]):
     html = serializers.CharField(allow_blank=True)
     chunks = ContentChunkSerializer(many=True)
     marks = BoxesField()
-    newer_version = NewerVersionSerializer(allow_null=True, help_text="Of a document that is superseded.")
+    newer_version = NewerVersionSerializer(
+        allow_null=True, help_text="Of a document that is superseded."
+    )
 
 
 class DocumentContentApi(APIView):

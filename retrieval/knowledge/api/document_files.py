@@ -19,7 +19,10 @@ from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import NotFoundError
 from ragsite.core.messages import worded
-from retrieval.knowledge.api.document_serializers import DocumentFileQuerySerializer, DocumentPictureQuerySerializer
+from retrieval.knowledge.api.document_serializers import (
+    DocumentFileQuerySerializer,
+    DocumentPictureQuerySerializer,
+)
 from retrieval.knowledge.ingest.sniff import MEDIA_TYPES
 from retrieval.knowledge.ingest.text import SAMPLE_BYTES, detect_encoding, web_name
 from retrieval.knowledge.selectors import document_get
@@ -61,7 +64,9 @@ class DocumentFileApi(APIView):
             content_type=_with_charset(shown_as, file) if shown_as else document.media_type,
         )
         response["X-Content-Type-Options"] = "nosniff"
-        if shown_as != MEDIA_TYPES["pdf"]:  # the browser's own viewer of PDF does not work in a sandbox
+        if (
+            shown_as != MEDIA_TYPES["pdf"]
+        ):  # the browser's own viewer of PDF does not work in a sandbox
             response["Content-Security-Policy"] = SANDBOX
         return response
 
@@ -78,8 +83,12 @@ class DocumentPictureApi(AsyncAPIView):
     )
     async def get(self, request: Request, document_id: UUID, page: int) -> HttpResponse:
         query = checked(DocumentPictureQuerySerializer, request.query_params)
-        document = await sync_to_async(document_get)(user=asking_user(request), document_id=document_id)
-        response = HttpResponse(await page_draw(document, page, width=query["width"]), content_type="image/png")
+        document = await sync_to_async(document_get)(
+            user=asking_user(request), document_id=document_id
+        )
+        response = HttpResponse(
+            await page_draw(document, page, width=query["width"]), content_type="image/png"
+        )
         patch_cache_control(response, private=True, max_age=PICTURE_KEPT_S)
         return response
 

@@ -20,11 +20,21 @@ from retrieval.knowledge.api.upload_serializers import (
     KeyedUploadSerializer,
     KeyQuerySerializer,
 )
-from retrieval.knowledge.api.uploads import collection_named_in, form_values, refuse_unknown_fields, uploaded_files
+from retrieval.knowledge.api.uploads import (
+    collection_named_in,
+    form_values,
+    refuse_unknown_fields,
+    uploaded_files,
+)
 from retrieval.knowledge.selectors import collection_find
 from retrieval.knowledge.services import documents
 from retrieval.knowledge.services.collections import collection_writable
-from retrieval.knowledge.services.document_keys import DocumentPut, document_put, key_delete, key_get
+from retrieval.knowledge.services.document_keys import (
+    DocumentPut,
+    document_put,
+    key_delete,
+    key_get,
+)
 from retrieval.knowledge.services.documents import content_digest, document_update
 from retrieval.models import MAX_KEY_CHARS, MAX_SOURCE_CHARS
 
@@ -38,7 +48,11 @@ class DocumentByKeyApi(APIView):
     @extend_schema(
         operation_id="documents_put_by_key",
         request={"multipart/form-data": KeyedUploadSerializer},
-        responses={200: KeyedDocumentSerializer, 202: KeyedDocumentSerializer, **errors(409, 429, 507)},
+        responses={
+            200: KeyedDocumentSerializer,
+            202: KeyedDocumentSerializer,
+            **errors(409, 429, 507),
+        },
     )
     def put(self, request: Request, source: str, key: str) -> Response:
         """Store the file under the key; 200 where its content is unchanged, 202 where it waits to be read."""
@@ -59,7 +73,9 @@ class DocumentByKeyApi(APIView):
                 raise InvalidInputError(fields={"file": [worded("A key has one file; send one.")]})
             if told_hash and content_digest(file) != told_hash:
                 raise InvalidInputError(
-                    fields={"content_hash": [worded("The file is not the same one, or is incomplete.")]}
+                    fields={
+                        "content_hash": [worded("The file is not the same one, or is incomplete.")]
+                    }
                 )
             put = document_put(
                 collection=collection,
@@ -72,7 +88,8 @@ class DocumentByKeyApi(APIView):
             )
         waits = put.outcome != "unchanged"
         return Response(
-            KeyedDocumentSerializer(put).data, status=status.HTTP_202_ACCEPTED if waits else status.HTTP_200_OK
+            KeyedDocumentSerializer(put).data,
+            status=status.HTTP_202_ACCEPTED if waits else status.HTTP_200_OK,
         )
 
     @extend_schema(
@@ -85,7 +102,9 @@ class DocumentByKeyApi(APIView):
         _check_names(source, key)
         user = asking_user(request)
         name = checked(KeyQuerySerializer, request.query_params)["collection"]
-        collection = collection_find(user=user, name=name or f"{user.username}/{documents.DEFAULT_COLLECTION}")
+        collection = collection_find(
+            user=user, name=name or f"{user.username}/{documents.DEFAULT_COLLECTION}"
+        )
         if collection is not None:
             collection_writable(collection=collection, user=user)
             if row := key_get(collection=collection, source=source, key=key):
@@ -97,4 +116,6 @@ def _check_names(source: str, key: str) -> None:
     """Raises InvalidInputError."""
     for name, value, most in (("source", source, MAX_SOURCE_CHARS), ("key", key, MAX_KEY_CHARS)):
         if len(value) > most or clean_text(value) != value:
-            raise InvalidInputError(fields={name: [worded("Use at most {most} characters.", most=most)]})
+            raise InvalidInputError(
+                fields={name: [worded("Use at most {most} characters.", most=most)]}
+            )

@@ -6,7 +6,14 @@ from typing import Any
 
 from rest_framework import serializers
 
-from ragsite.core.api.fields import IdField, ListField, QuerySerializer, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.fields import (
+    IdField,
+    ListField,
+    QuerySerializer,
+    StrictSerializer,
+    TextField,
+    WholeNumberField,
+)
 from ragsite.core.localized import localized
 from ragsite.core.messages import worded
 from retrieval.knowledge.api.collection_fields import ADDRESS, is_among
@@ -41,7 +48,9 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     is_sample = serializers.BooleanField(
         source="collection.is_sample", read_only=True, help_text="The site came with it."
     )
-    superseded = serializers.SerializerMethodField(help_text="A newer version is searched in its place.")
+    superseded = serializers.SerializerMethodField(
+        help_text="A newer version is searched in its place."
+    )
     newer_version = NewerVersionSerializer(read_only=True, allow_null=True)
 
     class Meta:
@@ -103,13 +112,21 @@ class BulkSerializer(StrictSerializer):
 
     action = serializers.ChoiceField(choices=["delete", "move", "metadata", "read_again"])
     ids = ListField(child=IdField(), allow_empty=False, max_length=MAX_BULK)
-    collection = TextField(required=False, max_length=MAX_ADDRESS_CHARS, help_text=f"For `move`. {ADDRESS}")
+    collection = TextField(
+        required=False, max_length=MAX_ADDRESS_CHARS, help_text=f"For `move`. {ADDRESS}"
+    )
     changes = DocumentMetadataSerializer(required=False, help_text="For `metadata`.")
 
     schema_rules = {
         "allOf": [
-            {"if": {"properties": {"action": {"const": "move"}}}, "then": {"required": ["collection"]}},
-            {"if": {"properties": {"action": {"const": "metadata"}}}, "then": {"required": ["changes"]}},
+            {
+                "if": {"properties": {"action": {"const": "move"}}},
+                "then": {"required": ["collection"]},
+            },
+            {
+                "if": {"properties": {"action": {"const": "metadata"}}},
+                "then": {"required": ["changes"]},
+            },
         ]
     }
 
@@ -135,7 +152,9 @@ class BulkResultsSerializer(serializers.Serializer[Any]):
 
 
 class DocumentListQuerySerializer(QuerySerializer):
-    collection = serializers.CharField(allow_blank=True, max_length=MAX_ADDRESS_CHARS, default="", help_text=ADDRESS)
+    collection = serializers.CharField(
+        allow_blank=True, max_length=MAX_ADDRESS_CHARS, default="", help_text=ADDRESS
+    )
     status = serializers.ChoiceField(
         choices=Document.Status.choices, allow_blank=True, default="", help_text="One status only."
     )
@@ -143,7 +162,10 @@ class DocumentListQuerySerializer(QuerySerializer):
         allow_blank=True, max_length=200, default="", help_text="Part of the title or file name."
     )
     versions = serializers.ChoiceField(
-        choices=VERSIONS, allow_blank=True, default="", help_text="Without it all versions are listed."
+        choices=VERSIONS,
+        allow_blank=True,
+        default="",
+        help_text="Without it all versions are listed.",
     )
     sort = serializers.ChoiceField(choices=list(SORTS), allow_blank=True, default="")
 
@@ -155,12 +177,16 @@ class DocumentFileQuerySerializer(QuerySerializer):
 
 
 class DocumentPictureQuerySerializer(QuerySerializer):
-    width = serializers.IntegerField(default=1200, min_value=100, max_value=2400, help_text="In pixels.")
+    width = serializers.IntegerField(
+        default=1200, min_value=100, max_value=2400, help_text="In pixels."
+    )
 
 
 class UsedAndAllowedSerializer(serializers.Serializer[Any]):
     used = serializers.IntegerField()
-    allowed = serializers.IntegerField(allow_null=True, help_text="null: as much as there is room for.")
+    allowed = serializers.IntegerField(
+        allow_null=True, help_text="null: as much as there is room for."
+    )
 
 
 class DocumentsUsageSerializer(serializers.Serializer[Any]):
@@ -173,5 +199,15 @@ class DocumentsUsageSerializer(serializers.Serializer[Any]):
 class ChunkSerializer(serializers.ModelSerializer[Chunk]):
     class Meta:
         model = Chunk
-        fields = ["id", "seq", "text", "heading", "page", "page_end", "char_start", "char_end", "token_count"]
+        fields = [
+            "id",
+            "seq",
+            "text",
+            "heading",
+            "page",
+            "page_end",
+            "char_start",
+            "char_end",
+            "token_count",
+        ]
         read_only_fields = fields

@@ -70,7 +70,9 @@ class DocumentsApi(GenericAPIView[Document]):
         metadata = metadata_clean(form_values(request.POST))
         replaces = replaced_document(request, files)
         collection = replaces.collection if replaces else collection_named_in(request)
-        entries = documents_store(asking_user(request), files, collection, metadata, replaces=replaces)
+        entries = documents_store(
+            asking_user(request), files, collection, metadata, replaces=replaces
+        )
         return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
 
 
@@ -96,7 +98,9 @@ class DocumentApi(APIView):
         return Response(DocumentSerializer(document, context={"request": request}).data)
 
     @extend_schema(
-        operation_id="documents_change", request=DocumentChangesSerializer(partial=True), responses=DocumentSerializer
+        operation_id="documents_change",
+        request=DocumentChangesSerializer(partial=True),
+        responses=DocumentSerializer,
     )
     def patch(self, request: Request, document_id: UUID) -> Response:
         document = document_writable(request, document_id)
@@ -104,7 +108,9 @@ class DocumentApi(APIView):
         document = document_update(document=document, changes=changes)
         return Response(DocumentSerializer(document, context={"request": request}).data)
 
-    @extend_schema(operation_id="documents_delete", responses={204: OpenApiResponse(description="Deleted.")})
+    @extend_schema(
+        operation_id="documents_delete", responses={204: OpenApiResponse(description="Deleted.")}
+    )
     def delete(self, request: Request, document_id: UUID) -> Response:
         document_delete(document=document_writable(request, document_id))
         return Response(status=status.HTTP_204_NO_CONTENT)

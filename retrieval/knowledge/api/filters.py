@@ -27,13 +27,17 @@ class FilterValuesQuerySerializer(QuerySerializer):
         max_length=MAX_NAMES * (MAX_ADDRESS_CHARS + 1),
         help_text=f"Parted by commas; none: all that is searched unasked. {ADDRESS}",
     )
-    session_id = serializers.UUIDField(required=False, help_text="With the files attached to this conversation.")
+    session_id = serializers.UUIDField(
+        required=False, help_text="With the files attached to this conversation."
+    )
 
     def validate_collections(self, text: str) -> list[str]:
         """No address holds a comma."""
         names = [name for part in text.split(",") if (name := part.strip())]
         if len(names) > MAX_NAMES or any(len(name) > MAX_ADDRESS_CHARS for name in names):
-            raise serializers.ValidationError(localized(worded("{most} names at most.", most=MAX_NAMES)))
+            raise serializers.ValidationError(
+                localized(worded("{most} names at most.", most=MAX_NAMES))
+            )
         return names
 
 
@@ -63,7 +67,9 @@ class FilterValuesApi(APIView):
     scope = "read"
 
     @extend_schema(
-        operation_id="filter_values", parameters=[FilterValuesQuerySerializer], responses=FilterValuesSerializer
+        operation_id="filter_values",
+        parameters=[FilterValuesQuerySerializer],
+        responses=FilterValuesSerializer,
     )
     def get(self, request: Request) -> Response:
         """The departments, types, years and tags of the documents that a question would search, for `filters`."""

@@ -34,7 +34,11 @@ class MemorySerializer(serializers.ModelSerializer[Memory]):
 
 class MemoryListQuerySerializer(QuerySerializer):
     search = serializers.CharField(
-        required=False, allow_blank=True, max_length=200, default="", help_text="Words of the fact or its question."
+        required=False,
+        allow_blank=True,
+        max_length=200,
+        default="",
+        help_text="Words of the fact or its question.",
     )
 
 
@@ -53,11 +57,15 @@ class MemoriesApi(GenericAPIView[Memory]):
     serializer_class = MemorySerializer
 
     @extend_schema(
-        operation_id="memory_list", parameters=[MemoryListQuerySerializer], responses=MemorySerializer(many=True)
+        operation_id="memory_list",
+        parameters=[MemoryListQuerySerializer],
+        responses=MemorySerializer(many=True),
     )
     def get(self, request: Request) -> Response:
         query = checked(MemoryListQuerySerializer, request.query_params)
-        page = self.paginate_queryset(memory_list(user=asking_user(request), search=query["search"]))
+        page = self.paginate_queryset(
+            memory_list(user=asking_user(request), search=query["search"])
+        )
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(operation_id="memory_clear", responses={204: DELETED})

@@ -19,7 +19,9 @@ from retrieval.knowledge.services.samples import samples_leave_out
 class SamplesSerializer(serializers.Serializer[Any]):
     there = serializers.BooleanField(help_text="Whether there are sample documents that you see.")
     left_out = serializers.BooleanField(help_text="Of questions that name no collection.")
-    chosen = serializers.BooleanField(help_text="By you; else they are left out from your third document on.")
+    chosen = serializers.BooleanField(
+        help_text="By you; else they are left out from your third document on."
+    )
     own_documents = serializers.IntegerField(help_text="Documents of yours that are ready.")
 
 
@@ -36,10 +38,15 @@ class SamplesApi(APIView):
         return Response(SamplesSerializer(sample_choice(asking_user(request))).data)
 
     @extend_schema(
-        operation_id="samples_update", request=SamplesInputSerializer, responses=SamplesSerializer, tags=["documents"]
+        operation_id="samples_update",
+        request=SamplesInputSerializer,
+        responses=SamplesSerializer,
+        tags=["documents"],
     )
     def put(self, request: Request) -> Response:
         """Leave them out, or search them, whatever documents of your own there are."""
         user = asking_user(request)
-        samples_leave_out(user=user, left_out=checked(SamplesInputSerializer, request.data)["left_out"])
+        samples_leave_out(
+            user=user, left_out=checked(SamplesInputSerializer, request.data)["left_out"]
+        )
         return Response(SamplesSerializer(sample_choice(user)).data)

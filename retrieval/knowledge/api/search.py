@@ -15,7 +15,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from ragsite.core.api.fields import ListField, StrictSerializer, TextField, WholeNumberField, read_body
+from ragsite.core.api.fields import (
+    ListField,
+    StrictSerializer,
+    TextField,
+    WholeNumberField,
+    read_body,
+)
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
 from ragsite.runtime import live_settings
@@ -23,7 +29,12 @@ from retrieval.compose import search_as_answered
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.values import Query, SearchScope
 from retrieval.knowledge.api.collection_fields import ADDRESS
-from retrieval.knowledge.api.question_fields import FiltersModeField, FiltersSerializer, QuestionField, search_filters
+from retrieval.knowledge.api.question_fields import (
+    FiltersModeField,
+    FiltersSerializer,
+    QuestionField,
+    search_filters,
+)
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.knowledge.scopes import scope_for
 
@@ -34,7 +45,9 @@ HYBRID = "hybrid"  # both, by the name that `manage.py evaluate` has for it
 class SearchInputSerializer(StrictSerializer):
     query = QuestionField(max_length=settings.RAG.limits.message_chars, trim_whitespace=False)
     collections = ListField(
-        child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS), required=False, max_length=100
+        child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS),
+        required=False,
+        max_length=100,
     )
     filters = FiltersSerializer(required=False)
     filters_mode = FiltersModeField()
@@ -58,7 +71,9 @@ class CandidateSerializer(serializers.Serializer[Any]):
     heading = serializers.CharField(source="chunk.heading", allow_blank=True)
     text = serializers.CharField(source="chunk.text")
     scores = serializers.DictField(source="scores.as_dict", child=serializers.FloatField())
-    ranks = serializers.DictField(child=serializers.IntegerField(), help_text='By leg, e.g. {"original:bm25": 1}.')
+    ranks = serializers.DictField(
+        child=serializers.IntegerField(), help_text='By leg, e.g. {"original:bm25": 1}.'
+    )
 
 
 class SearchResultSerializer(serializers.Serializer[Any]):
@@ -75,7 +90,9 @@ class SearchResultSerializer(serializers.Serializer[Any]):
 class SearchApi(APIView):
     scope = "read"
 
-    @extend_schema(operation_id="search", request=SearchInputSerializer, responses=SearchResultSerializer)
+    @extend_schema(
+        operation_id="search", request=SearchInputSerializer, responses=SearchResultSerializer
+    )
     async def post(self, request: Request) -> Response:
         """Search your own collections, those shared with your groups and those that the site has approved; or the
         collections named."""

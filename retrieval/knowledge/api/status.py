@@ -37,10 +37,12 @@ class StatusApi(APIView):
                 "offline_forced": serializers.BooleanField(),
                 "chat_model": serializers.CharField(),
                 "chat_models": serializers.ListField(
-                    child=serializers.CharField(), help_text="Those that a question may name as its `model`."
+                    child=serializers.CharField(),
+                    help_text="Those that a question may name as its `model`.",
                 ),
                 "ignoring_format": serializers.ListField(
-                    child=serializers.CharField(), help_text="Models whose server does not hold them to a form."
+                    child=serializers.CharField(),
+                    help_text="Models whose server does not hold them to a form.",
                 ),
                 "fast_model": serializers.CharField(),
                 "embed_model": serializers.CharField(),
@@ -50,8 +52,12 @@ class StatusApi(APIView):
                     {"total": serializers.IntegerField(), "done": serializers.IntegerField()},
                     help_text="Of the documents that came in since nothing was left to be read; 0 of 0: all is read.",
                 ),
-                "index": serializers.ChoiceField(["ok", "incomplete", "away"], help_text="The search index."),
-                "index_missing": serializers.IntegerField(help_text="Its rows that are missing, and written anew."),
+                "index": serializers.ChoiceField(
+                    ["ok", "incomplete", "away"], help_text="The search index."
+                ),
+                "index_missing": serializers.IntegerField(
+                    help_text="Its rows that are missing, and written anew."
+                ),
             },
         ),
     )

@@ -12,7 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ragsite.core.api.fields import FlagField, StrictSerializer, TextField, WholeNumberField, checked
+from ragsite.core.api.fields import (
+    FlagField,
+    StrictSerializer,
+    TextField,
+    WholeNumberField,
+    checked,
+)
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized, localized_text
@@ -33,7 +39,17 @@ from retrieval.knowledge.services.sync_sources import (
 )
 from retrieval.models import SyncSource
 
-COUNTS = ("looked_at", "unchanged", "added", "changed", "deleted", "missing", "skipped", "failed", "left")
+COUNTS = (
+    "looked_at",
+    "unchanged",
+    "added",
+    "changed",
+    "deleted",
+    "missing",
+    "skipped",
+    "failed",
+    "left",
+)
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -48,7 +64,9 @@ class ReportSerializer(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField()
     started_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
-    error = serializers.CharField(allow_blank=True, help_text="Why it ended early; then nothing was deleted.")
+    error = serializers.CharField(
+        allow_blank=True, help_text="Why it ended early; then nothing was deleted."
+    )
     errors: Any = ProblemSerializer(many=True)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
@@ -62,8 +80,12 @@ class SyncSourceSerializer(serializers.ModelSerializer[SyncSource]):
     options = serializers.DictField(read_only=True)
     has_credentials = serializers.SerializerMethodField()
     running = serializers.SerializerMethodField()
-    waiting = serializers.SerializerMethodField(help_text="A run begins when your other source's run has ended.")
-    notice = serializers.SerializerMethodField(help_text="What a change just made has brought with it; mostly empty.")
+    waiting = serializers.SerializerMethodField(
+        help_text="A run begins when your other source's run has ended."
+    )
+    notice = serializers.SerializerMethodField(
+        help_text="What a change just made has brought with it; mostly empty."
+    )
     report = serializers.SerializerMethodField()
 
     class Meta:
@@ -103,7 +125,12 @@ class SyncSourceSerializer(serializers.ModelSerializer[SyncSource]):
             return None
         problems = [{"key": one["key"], "error": _sentence(one)} for one in row.report["errors"]]
         ended = row.report["finished_at"] or None
-        return {**row.report, "finished_at": ended, "error": _sentence(row.report["error"]), "errors": problems}
+        return {
+            **row.report,
+            "finished_at": ended,
+            "error": _sentence(row.report["error"]),
+            "errors": problems,
+        }
 
 
 def _sentence(error: dict[str, Any] | None) -> str:
@@ -120,19 +147,32 @@ class SyncSourceChangesSerializer(StrictSerializer):
         help_text="A folder's path; a page or sitemap; a Git repository or WebDAV folder; https://host/bucket/prefix.",
     )
     every_hours = WholeNumberField(
-        required=False, min_value=0, max_value=MOST_HOURS, help_text="0: only by hand; a run under way ends."
+        required=False,
+        min_value=0,
+        max_value=MOST_HOURS,
+        help_text="0: only by hand; a run under way ends.",
     )
     username = TextField(required=False, allow_blank=True, max_length=200)
     password = TextField(required=False, allow_blank=True, max_length=1000, trim_whitespace=False)
-    branch = TextField(required=False, allow_blank=True, max_length=MAX_WORD_CHARS, help_text="Of Git.")
-    region = TextField(required=False, allow_blank=True, max_length=MAX_WORD_CHARS, help_text="Of S3.")
-    depth = WholeNumberField(required=False, min_value=0, max_value=MOST_DEPTH, help_text="Of links from page to page.")
-    most_pages = WholeNumberField(required=False, min_value=1, max_value=MOST_PAGES, help_text="Of web pages.")
+    branch = TextField(
+        required=False, allow_blank=True, max_length=MAX_WORD_CHARS, help_text="Of Git."
+    )
+    region = TextField(
+        required=False, allow_blank=True, max_length=MAX_WORD_CHARS, help_text="Of S3."
+    )
+    depth = WholeNumberField(
+        required=False, min_value=0, max_value=MOST_DEPTH, help_text="Of links from page to page."
+    )
+    most_pages = WholeNumberField(
+        required=False, min_value=1, max_value=MOST_PAGES, help_text="Of web pages."
+    )
 
 
 class SyncSourceInputSerializer(SyncSourceChangesSerializer):
     kind = serializers.ChoiceField(choices=SyncSource.Kind.choices)
-    collection = TextField(max_length=MAX_ADDRESS_CHARS, help_text="As in an upload; made where there is none.")
+    collection = TextField(
+        max_length=MAX_ADDRESS_CHARS, help_text="As in an upload; made where there is none."
+    )
 
 
 class RunSerializer(StrictSerializer):
@@ -159,7 +199,9 @@ class SyncSourcesApi(GenericAPIView[SyncSource]):
     )
     def post(self, request: Request) -> Response:
         """A new one. Its first run comes with its schedule, or by `…/run`."""
-        row = sync_source_create(owner=asking_user(request), **checked(SyncSourceInputSerializer, request.data))
+        row = sync_source_create(
+            owner=asking_user(request), **checked(SyncSourceInputSerializer, request.data)
+        )
         return Response(SyncSourceSerializer(row).data, status=status.HTTP_201_CREATED)
 
 
@@ -181,7 +223,9 @@ class SyncSourceApi(APIView):
         changes = checked(SyncSourceChangesSerializer, request.data, partial=True)
         return Response(SyncSourceSerializer(sync_source_update(row=row, changes=changes)).data)
 
-    @extend_schema(operation_id="sync_sources_delete", responses={204: OpenApiResponse(description="Deleted.")})
+    @extend_schema(
+        operation_id="sync_sources_delete", responses={204: OpenApiResponse(description="Deleted.")}
+    )
     def delete(self, request: Request, source_id: UUID) -> Response:
         """A run of it ends. Its documents stay in the collection."""
         sync_source_delete(row=_own(request, source_id))
@@ -191,7 +235,11 @@ class SyncSourceApi(APIView):
 class SyncSourceRunApi(APIView):
     scope_to_change = scope = "write"
 
-    @extend_schema(operation_id="sync_sources_run", request=RunSerializer, responses={202: SyncSourceSerializer})
+    @extend_schema(
+        operation_id="sync_sources_run",
+        request=RunSerializer,
+        responses={202: SyncSourceSerializer},
+    )
     def post(self, request: Request, source_id: UUID) -> Response:
         """A worker begins as soon as it can, unless a run is under way; `report` tells how far it is."""
         row = _own(request, source_id)

@@ -27,7 +27,9 @@ class UploadFormSerializer(StrictSerializer):
     department = serializers.CharField(required=False, allow_blank=True, max_length=100)
     doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100)
     policy_year = serializers.IntegerField(required=False, min_value=1000, max_value=9999)
-    tags = serializers.CharField(required=False, allow_blank=True, help_text="Parted by commas, or sent many times.")
+    tags = serializers.CharField(
+        required=False, allow_blank=True, help_text="Parted by commas, or sent many times."
+    )
 
 
 class UploadSerializer(UploadFormSerializer):
@@ -50,16 +52,24 @@ class UploadSerializer(UploadFormSerializer):
 class KeyedUploadSerializer(UploadFormSerializer):
     """A file under another system's key. What is not given of the metadata stays as it is."""
 
-    file = serializers.FileField(required=False, help_text="May be left out where `content_hash` is that of last time.")
-    content_hash = serializers.RegexField(
-        r"^[0-9a-f]{64}$", required=False, help_text="SHA-256 of the file; a file of another one is refused."
+    file = serializers.FileField(
+        required=False, help_text="May be left out where `content_hash` is that of last time."
     )
-    collection = serializers.CharField(required=False, allow_blank=True, max_length=MAX_ADDRESS_CHARS)
+    content_hash = serializers.RegexField(
+        r"^[0-9a-f]{64}$",
+        required=False,
+        help_text="SHA-256 of the file; a file of another one is refused.",
+    )
+    collection = serializers.CharField(
+        required=False, allow_blank=True, max_length=MAX_ADDRESS_CHARS
+    )
     title = serializers.CharField(required=False, allow_blank=True, max_length=300)
 
 
 class KeyQuerySerializer(QuerySerializer):
-    collection = serializers.CharField(allow_blank=True, max_length=MAX_ADDRESS_CHARS, default="", help_text=ADDRESS)
+    collection = serializers.CharField(
+        allow_blank=True, max_length=MAX_ADDRESS_CHARS, default="", help_text=ADDRESS
+    )
 
 
 class KeyedDocumentSerializer(serializers.Serializer[Any]):

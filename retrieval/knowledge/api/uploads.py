@@ -21,7 +21,11 @@ from ragsite.core.messages import worded
 from ragsite.core.text import clean_file_name
 from retrieval.knowledge.selectors import as_uuid, collection_find, document_get
 from retrieval.knowledge.services import documents
-from retrieval.knowledge.services.collections import collection_ensure, collection_for_upload, collection_writable
+from retrieval.knowledge.services.collections import (
+    collection_ensure,
+    collection_for_upload,
+    collection_writable,
+)
 from retrieval.knowledge.services.documents import document_create
 from retrieval.knowledge.services.metadata import FIELDS
 from retrieval.models import Collection, Document
@@ -52,12 +56,20 @@ def replaced_document(request: Request, files: Sequence[UploadedFile]) -> Docume
     if document_id is None:
         raise InvalidInputError(fields={"replaces": [worded("Give the id of a document.")]})
     if len(files) > 1:
-        raise InvalidInputError(fields={"file": [worded("A document is replaced by one file; send one.")]})
+        raise InvalidInputError(
+            fields={"file": [worded("A document is replaced by one file; send one.")]}
+        )
     document = document_writable(request, document_id)
     name = request.POST.get("collection", "").strip()
     if name and collection_find(user=request.user, name=name) != document.collection:
         raise InvalidInputError(
-            fields={"collection": [worded("A new version goes into the collection of the document; leave this out.")]}
+            fields={
+                "collection": [
+                    worded(
+                        "A new version goes into the collection of the document; leave this out."
+                    )
+                ]
+            }
         )
     return document
 
@@ -73,7 +85,10 @@ def form_values(data: QueryDict) -> dict[str, Any]:
 def refuse_unknown_fields(request: Request, form: type[serializers.Serializer[Any]]) -> None:
     """Raises InvalidInputError; also where a file was sent under the name of a text field."""
     known = list(form().fields)
-    if unknown := {**unknown_fields(request.POST, known), **unknown_fields(request.FILES, ["file"])}:
+    if unknown := {
+        **unknown_fields(request.POST, known),
+        **unknown_fields(request.FILES, ["file"]),
+    }:
         raise InvalidInputError(fields=unknown)
 
 
@@ -81,7 +96,9 @@ def uploaded_files(request: Request) -> list[UploadedFile]:
     """The form's `file`s. Raises InvalidInputError, TooLargeError."""
     files: list[UploadedFile] = request.FILES.getlist("file")
     if not files:
-        raise InvalidInputError(worded("Send at least one file."), fields={"file": [worded("Send at least one file.")]})
+        raise InvalidInputError(
+            worded("Send at least one file."), fields={"file": [worded("Send at least one file.")]}
+        )
     if len(files) > settings.RAG.ingest.max_files_per_upload:
         raise TooLargeError(
             worded(
@@ -105,7 +122,12 @@ def documents_store(
     refusals: list[AppError] = []
     for file in files:
         name = clean_file_name(file.name or "")
-        entry = {"collection": collection.name, "collection_id": collection.pk, "code": "", "error": ""}
+        entry = {
+            "collection": collection.name,
+            "collection_id": collection.pk,
+            "code": "",
+            "error": "",
+        }
         try:
             created = document_create(
                 collection=collection,
@@ -117,10 +139,18 @@ def documents_store(
             )
         except AppError as error:
             refusals.append(error)
-            entry |= {"id": None, "title": name, "file_name": name, "status": Document.Status.FAILED.value}
+            entry |= {
+                "id": None,
+                "title": name,
+                "file_name": name,
+                "status": Document.Status.FAILED.value,
+            }
             entry |= {"outcome": "refused", "code": error.code, "error": localized(error.message)}
         else:
-            entry |= {name: getattr(created.document, name) for name in ("id", "title", "file_name", "status")}
+            entry |= {
+                name: getattr(created.document, name)
+                for name in ("id", "title", "file_name", "status")
+            }
             entry |= {"outcome": created.outcome}
         entries.append(entry)
     if len(refusals) == len(files):

@@ -42,7 +42,9 @@ async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
 async def size_of_chunks(space: EmbeddingSpace, models: Models) -> ChunkSize:
     """For documents that are cut now, by what the space's model reads of a text."""
     context = await models.context_length(space)
-    return chunk_size(settings.RAG.ingest, context=min(context, settings.RAG.ollama.num_ctx) if context else None)
+    return chunk_size(
+        settings.RAG.ingest, context=min(context, settings.RAG.ollama.num_ctx) if context else None
+    )
 
 
 async def embedder_of(space: EmbeddingSpace, models: Models) -> Embedder:
@@ -77,7 +79,9 @@ async def vectors_of(
     vectors = kept | await index.vectors(space, [str(chunk.pk) for chunk in stored])
     if lacking := [chunk for chunk in chunks if str(chunk.pk) not in vectors]:
         embedder = await find_embedder()
-        fresh = await embedder.embed_documents([embedding_text(chunk.document, chunk) for chunk in lacking])
+        fresh = await embedder.embed_documents(
+            [embedding_text(chunk.document, chunk) for chunk in lacking]
+        )
         vectors |= {str(chunk.pk): vector for chunk, vector in zip(lacking, fresh, strict=True)}
     if keeps and (unkept := [chunk for chunk in chunks if str(chunk.pk) not in kept]):
         await vectors_keep(unkept, space, vectors)

@@ -36,7 +36,9 @@ async def kept_vectors(chunks: Sequence[Chunk], space: EmbeddingSpace) -> dict[s
     }
 
 
-async def vectors_keep(chunks: Sequence[Chunk], space: EmbeddingSpace, vectors: Mapping[str, Any]) -> None:
+async def vectors_keep(
+    chunks: Sequence[Chunk], space: EmbeddingSpace, vectors: Mapping[str, Any]
+) -> None:
     """Store those of `chunks`, by id; in place of what was kept of a former text."""
     digests = _digests(chunks, space)
     rows = [
@@ -55,7 +57,9 @@ async def vectors_keep(chunks: Sequence[Chunk], space: EmbeddingSpace, vectors: 
             unique_fields=["row_id"],
             update_fields=["document", "made_of", "vector"],
         )
-    except IntegrityError:  # a document was deleted meanwhile; the next comparison keeps those of the others
+    except (
+        IntegrityError
+    ):  # a document was deleted meanwhile; the next comparison keeps those of the others
         logger.info("%s vectors were not kept: a document of theirs is gone", len(rows))
 
 

@@ -55,7 +55,9 @@ async def embedding_cost() -> EmbeddingCost:
         if embedder.space == BUILTIN_SPACE and engine.settings.ollama.offline != "1":
             return EmbeddingCost(reason=worded("no embedding model is connected"))
         apart = collections_apart(embedder.space)
-        chunks = Chunk.objects.filter(document__collection__in=apart.values("pk"), document__superseded_at=None)
+        chunks = Chunk.objects.filter(
+            document__collection__in=apart.values("pk"), document__superseded_at=None
+        )
         passages = await chunks.acount()
         estimated_s = passages * await _seconds_each(embedder, chunks) if passages else None
     except EmbeddingUnavailableError as error:
@@ -72,7 +74,13 @@ async def _seconds_each(embedder: Embedder, chunks: QuerySet[Chunk]) -> float:
 
 def reembedding_start(*, collection: Collection) -> None:
     """A worker does it as soon as it can; searches go on meanwhile. Raises UnavailableError: nothing was queued."""
-    fresh = {"total": 0, "done": 0, "error": "", "requested_at": timezone.now(), "finished_at": None}
+    fresh = {
+        "total": 0,
+        "done": 0,
+        "error": "",
+        "requested_at": timezone.now(),
+        "finished_at": None,
+    }
     Reembedding.objects.update_or_create(collection=collection, defaults=fresh)
     if not enqueue(TASK, str(collection.pk)):
         Reembedding.objects.filter(pk=collection.pk).delete()

@@ -36,7 +36,9 @@ from retrieval.models import Chunk, Collection, Document
 logger = logging.getLogger(__name__)
 MAINTENANCE = "index maintenance"  # the lease of whoever repairs, rebuilds or re-embeds
 MAINTENANCE_WAIT_S = 30.0
-WRITE_BATCH = 256  # chunks per write: every write ends with a flush, and every flush makes a segment
+WRITE_BATCH = (
+    256  # chunks per write: every write ends with a flush, and every flush makes a segment
+)
 NEXT_VERSION = F("version") + 1
 Report = Callable[[int], object]
 Write = Callable[[Sequence[IndexRow]], Awaitable[None]]
@@ -83,13 +85,22 @@ async def _repair(engine: Engine, space: EmbeddingSpace) -> SpaceRepair:
     except EmbeddingUnavailableError as error:
         problem = error.reason
     else:
-        behind = Chunk.objects.filter(document__in=_documents_in(space).filter(status=Document.Status.READY))
+        behind = Chunk.objects.filter(
+            document__in=_documents_in(space).filter(status=Document.Status.READY)
+        )
         await behind.filter(indexed=False, document__superseded_at=None).aupdate(indexed=True)
     if missing:  # results that were cached while rows were missing are not to be found any more
-        collections = Collection.objects.filter(embedding_model=space.model, embedding_dim=space.dim)
+        collections = Collection.objects.filter(
+            embedding_model=space.model, embedding_dim=space.dim
+        )
         await collections.aupdate(version=NEXT_VERSION, updated_at=timezone.now())
     return SpaceRepair(
-        space=space, chunks=len(known), missing=len(missing), surplus=len(surplus), written=written, problem=problem
+        space=space,
+        chunks=len(known),
+        missing=len(missing),
+        surplus=len(surplus),
+        written=written,
+        problem=problem,
     )
 
 
@@ -108,7 +119,9 @@ async def _rebuild(engine: Engine, space: EmbeddingSpace, report: Report) -> int
     index = engine.index
     started = timezone.now()
     generation = await index.build_generation(space)
-    fill = partial(_write_rows, engine, space, write=partial(index.write_generation, generation), report=report)
+    fill = partial(
+        _write_rows, engine, space, write=partial(index.write_generation, generation), report=report
+    )
     written = await fill(await _ids_to_keep(engine, space))
     async with index.swapping(generation):
         # No ingest writes now: take up what came, changed or went since the first reading.
@@ -133,17 +146,23 @@ async def collection_reembed(*, collection: Collection, report: Report = _silent
     if new == BUILTIN_SPACE and engine.settings.ollama.offline != "1":
         raise EmbeddingUnavailableError  # a model that is away is no reason to give up what a model has made
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
-        await engine.index.delete_collection(new, str(collection.pk))  # what an attempt that broke off has left
+        await engine.index.delete_collection(
+            new, str(collection.pk)
+        )  # what an attempt that broke off has left
         row_ids = await _row_ids(collection.documents.all())
         await _write_rows(engine, new, row_ids, partial(engine.index.upsert, new), report)
-        unchanged = Collection.objects.filter(pk=collection.pk, embedding_model=old.model, embedding_dim=old.dim)
+        unchanged = Collection.objects.filter(
+            pk=collection.pk, embedding_model=old.model, embedding_dim=old.dim
+        )
         if not await unchanged.aupdate(
             embedding_model=new.model,
             embedding_dim=new.dim,
             version=NEXT_VERSION,
             updated_at=timezone.now(),
         ):
-            raise EmbeddingUnavailableError(worded("the collection was changed meanwhile; try again"))
+            raise EmbeddingUnavailableError(
+                worded("the collection was changed meanwhile; try again")
+            )
         # What an ingest wrote into the old space during the last moments is missing in the new one.
         await _repair(engine, new)
         await engine.index.delete_collection(old, str(collection.pk))
@@ -159,18 +178,24 @@ async def index_holdings() -> Holdings:
     """Of all spaces together, as of the last seconds. Raises IndexUnavailableError."""
     completeness = get_engine().completeness
     held = [await completeness.holdings(space) for space in await spaces_in_use()]
-    return Holdings(expected=sum(one.expected for one in held), missing=sum(one.missing for one in held))
+    return Holdings(
+        expected=sum(one.expected for one in held), missing=sum(one.missing for one in held)
+    )
 
 
 # ------------------------------------------------------------------------------------------------ which rows
 async def spaces_in_use() -> list[EmbeddingSpace]:
-    pairs = Collection.objects.exclude(embedding_model="").order_by("embedding_model", "embedding_dim")
+    pairs = Collection.objects.exclude(embedding_model="").order_by(
+        "embedding_model", "embedding_dim"
+    )
     rows = pairs.values_list("embedding_model", "embedding_dim").distinct()
     return [EmbeddingSpace(model, dim) async for model, dim in rows if dim]
 
 
 def _documents_in(space: EmbeddingSpace) -> QuerySet[Document]:
-    return Document.objects.filter(collection__embedding_model=space.model, collection__embedding_dim=space.dim)
+    return Document.objects.filter(
+        collection__embedding_model=space.model, collection__embedding_dim=space.dim
+    )
 
 
 async def _row_ids(documents: QuerySet[Document], *, needed: bool = False) -> set[str]:
@@ -197,7 +222,11 @@ async def _ids_to_keep(engine: Engine, space: EmbeddingSpace) -> set[str]:
 
 # ------------------------------------------------------------------------------------------------ writing them
 async def _write_rows(
-    engine: Engine, space: EmbeddingSpace, row_ids: Iterable[str], write: Write, report: Report = _silent
+    engine: Engine,
+    space: EmbeddingSpace,
+    row_ids: Iterable[str],
+    write: Write,
+    report: Report = _silent,
 ) -> int:
     """Those that still exist; how many. Raises as `vectors_of`."""
     ordered = sorted(row_ids)
@@ -206,10 +235,15 @@ async def _write_rows(
         page = ordered[start : start + WRITE_BATCH]
         chunks = Chunk.objects.filter(pk__in=page).select_related("document")
         rows = [chunk async for chunk in chunks]
-        rows += [summary_chunk(document) async for document in with_summary(Document.objects.filter(pk__in=page))]
+        rows += [
+            summary_chunk(document)
+            async for document in with_summary(Document.objects.filter(pk__in=page))
+        ]
         if rows:
             embedder = partial(engine.models.embedder, space)
-            vectors = await vectors_of(rows, space, engine.index, stored=rows, find_embedder=embedder)
+            vectors = await vectors_of(
+                rows, space, engine.index, stored=rows, find_embedder=embedder
+            )
             made = await asyncio.to_thread(index_rows, rows, vectors)
             await write(made)
             await _keep_terms(rows, made)

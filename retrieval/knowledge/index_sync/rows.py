@@ -16,13 +16,17 @@ from retrieval.models import Chunk, Document
 
 def embedding_text(document: Document, chunk: Chunk) -> str:
     """What is embedded and analysed: a chunk says more with the title and headings that it stands under."""
-    headings = [part for part in chunk.heading.split(HEADING_JOIN) if part and part != document.title]
+    headings = [
+        part for part in chunk.heading.split(HEADING_JOIN) if part and part != document.title
+    ]
     return "\n".join(filter(None, (document.title, HEADING_JOIN.join(headings), chunk.text)))
 
 
 def summary_chunk(document: Document, *, embedded: bool = False) -> Chunk:
     """The summary as a row of the index, under the document's own id; never saved, so that nothing can cite it."""
-    return Chunk(id=document.pk, document=document, seq=SUMMARY_SEQ, text=document.summary, embedded=embedded)
+    return Chunk(
+        id=document.pk, document=document, seq=SUMMARY_SEQ, text=document.summary, embedded=embedded
+    )
 
 
 def with_summary(documents: QuerySet[Document]) -> QuerySet[Document]:

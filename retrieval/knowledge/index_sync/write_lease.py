@@ -22,7 +22,9 @@ logger = logging.getLogger(__name__)
 
 
 @contextlib.asynccontextmanager
-async def write_lease(space_key: str, *, lease_s: float = LEASE_S, wait_s: float = WAIT_S) -> AsyncIterator[Lease]:
+async def write_lease(
+    space_key: str, *, lease_s: float = LEASE_S, wait_s: float = WAIT_S
+) -> AsyncIterator[Lease]:
     """Hold the lease for the body; `await lease.aensure()` right before each write to Milvus.
 
     Raises IndexUnavailableError when it isn't free within `wait_s`, and when it is lost: then the body is cancelled.
@@ -39,7 +41,9 @@ async def write_lease(space_key: str, *, lease_s: float = LEASE_S, wait_s: float
     finally:
         try:
             await asyncio.shield(sync_to_async(lease.release)())
-        except Error as error:  # what was written is written; the next writer waits until it has run out
+        except (
+            Error
+        ) as error:  # what was written is written; the next writer waits until it has run out
             logger.warning("%r could not be given back: %s", lease, error)
 
 
@@ -49,6 +53,8 @@ async def _acquire(lease: Lease, *, wait_s: float) -> None:
     pause_s = FIRST_PAUSE_S
     while not await sync_to_async(lease.take)():
         if loop.time() + pause_s > deadline:
-            raise IndexUnavailableError(worded("The search index is busy with another write; try again shortly."))
+            raise IndexUnavailableError(
+                worded("The search index is busy with another write; try again shortly.")
+            )
         await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 2, LONGEST_PAUSE_S)

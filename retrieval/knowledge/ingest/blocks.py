@@ -124,7 +124,11 @@ class ParsedDocument:
 
 def first_title(blocks: Sequence[Block]) -> str:
     """A top heading near the beginning, else ""."""
-    tops = (block.label for block in blocks[:TITLE_WITHIN_BLOCKS] if block.kind == "heading" and block.level == 1)
+    tops = (
+        block.label
+        for block in blocks[:TITLE_WITHIN_BLOCKS]
+        if block.kind == "heading" and block.level == 1
+    )
     return next(tops, "")
 
 
@@ -158,7 +162,12 @@ def lines_of(words: Iterable[Word]) -> Iterator[Line]:
 
 
 def around(one: Box, other: Box) -> Box:
-    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
+    return (
+        min(one[0], other[0]),
+        min(one[1], other[1]),
+        max(one[2], other[2]),
+        max(one[3], other[3]),
+    )
 
 
 def on_one_line(one: Box, other: Box) -> bool:
@@ -168,5 +177,10 @@ def on_one_line(one: Box, other: Box) -> bool:
 
 
 def _line(words: list[Word], box: Box) -> Line:
-    starts = [value for at, word in enumerate(words) if word.begins or not at for value in (word.start, word.box[0])]
+    starts = [
+        value
+        for at, word in enumerate(words)
+        if word.begins or not at
+        for value in (word.start, word.box[0])
+    ]
     return [words[0].start, words[-1].end, *box, starts]

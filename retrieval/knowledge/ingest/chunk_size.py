@@ -18,7 +18,10 @@ SURELY_READ = 3.5
 LEAST_TOKENS = 16
 TABLE_TOKENS = 400  # of a table that is one chunk
 Unit = Literal["tokens", "word_pieces"]
-COUNTERS: dict[Unit, Callable[[str], int]] = {"tokens": estimate_tokens, "word_pieces": estimate_word_pieces}
+COUNTERS: dict[Unit, Callable[[str], int]] = {
+    "tokens": estimate_tokens,
+    "word_pieces": estimate_word_pieces,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,11 @@ def chunk_size(settings: IngestSettings, *, context: int | None) -> ChunkSize:
     """
     target = settings.chunk_tokens
     if context is None or context * READ_SHARE >= target * SURELY_READ:
-        most = TABLE_TOKENS if context is None else min(TABLE_TOKENS, int(context * READ_SHARE / SURELY_READ))
+        most = (
+            TABLE_TOKENS
+            if context is None
+            else min(TABLE_TOKENS, int(context * READ_SHARE / SURELY_READ))
+        )
         return ChunkSize(target, settings.chunk_overlap_tokens, table_tokens=most)
     tokens = max(LEAST_TOKENS, min(target, int(context * READ_SHARE)))
     most = min(TABLE_TOKENS, int(context * READ_SHARE))

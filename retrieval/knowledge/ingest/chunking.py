@@ -14,13 +14,21 @@ from dataclasses import dataclass, replace
 
 from retrieval.engine.text.sentences import sentence_pieces
 from retrieval.engine.values import HEADING_JOIN
-from retrieval.knowledge.ingest.blocks import BLOCK_SEPARATOR, Block, ParsedDocument, Table, row_places
+from retrieval.knowledge.ingest.blocks import (
+    BLOCK_SEPARATOR,
+    Block,
+    ParsedDocument,
+    Table,
+    row_places,
+)
 from retrieval.knowledge.ingest.read_document import TextChunk
 
 MAX_HEADING_CHARS = 500
 SMALL_SECTION = 4  # a section below 1/4 of a chunk joins its neighbour
 PAGE_BREAK_FROM = 2  # a chunk filled to 1/2 ends with its page, so that its citation names one page
-WINDOW_CHARS_PER_TOKEN = 6  # no script has more characters in a token, so that the overlap's window is long enough
+WINDOW_CHARS_PER_TOKEN = (
+    6  # no script has more characters in a token, so that the overlap's window is long enough
+)
 # Where a text is cut, from the best place to the worst; between lines and clauses stand its sentences. What parts two
 # pieces stays with the first.
 LINE_ENDS = (r"\n\n+", r"\n")
@@ -79,7 +87,12 @@ class Chunker:
     texts apart than for both together. table_tokens: what one that is a table holds at most, where that is more."""
 
     def __init__(
-        self, *, chunk_tokens: int, overlap_tokens: int, count_tokens: Callable[[str], int], table_tokens: int = 0
+        self,
+        *,
+        chunk_tokens: int,
+        overlap_tokens: int,
+        count_tokens: Callable[[str], int],
+        table_tokens: int = 0,
     ) -> None:
         # It loads much, and many processes never split a text.
         from langchain_text_splitters import RecursiveCharacterTextSplitter
@@ -108,7 +121,9 @@ class Chunker:
         chunks: list[TextChunk] = []
         for section in self._joined(self._sections(document.blocks)):
             for pack in self._pack(section.spans, text):
-                start, end = _without_blank_lines(text, pack.start, min(pack.spans[-1].end, len(text)))
+                start, end = _without_blank_lines(
+                    text, pack.start, min(pack.spans[-1].end, len(text))
+                )
                 if start >= end:
                     continue
                 path = section.path
@@ -140,8 +155,13 @@ class Chunker:
             if block.kind == "heading":
                 if section.spans:
                     yield section
-                headings = [*(entry for entry in headings if entry[0] < block.level), (block.level, block.label)]
-                section = _Section(tuple(label for _, label in headings), [], begins_file=block.begins_file)
+                headings = [
+                    *(entry for entry in headings if entry[0] < block.level),
+                    (block.level, block.label),
+                ]
+                section = _Section(
+                    tuple(label for _, label in headings), [], begins_file=block.begins_file
+                )
             else:
                 section.bare = False
             section.spans.extend(self._spans(block, offset))
@@ -153,7 +173,13 @@ class Chunker:
         """The block with the separator after it, whole if it fits, else in pieces."""
         text = block.text + BLOCK_SEPARATOR
         tokens = self._count(text)
-        most = self._table_limit if block.table else self._limit if block.kind in ("table", "code") else 0
+        most = (
+            self._table_limit
+            if block.table
+            else self._limit
+            if block.kind in ("table", "code")
+            else 0
+        )
         whole = tokens <= most
         if whole or tokens <= self._limit - self._overlap:
             yield _Span(offset, offset + len(text), tokens, block.page, whole)
@@ -174,7 +200,15 @@ class Chunker:
         for start, end, row in row_places(table, block.text):
             line = block.text[start:end] + (BLOCK_SEPARATOR if end == len(block.text) else "")
             page = table.pages[max(row - 1, 0) + table.head_rows] if table.pages else block.page
-            span = _Span(offset + start, offset + start + len(line), self._count(line), page, True, row, table)
+            span = _Span(
+                offset + start,
+                offset + start + len(line),
+                self._count(line),
+                page,
+                True,
+                row,
+                table,
+            )
             if span.tokens <= self._limit:
                 yield span
             else:
@@ -211,7 +245,10 @@ class Chunker:
             elif section.begins_file:
                 yield held
                 held = section
-            elif min(held.tokens, section.tokens) < small and held.tokens + section.tokens <= self._limit:
+            elif (
+                min(held.tokens, section.tokens) < small
+                and held.tokens + section.tokens <= self._limit
+            ):
                 held.spans.extend(section.spans)
                 held = _Section(_common(held.path, section.path), held.spans, bare=False)
             else:
@@ -243,10 +280,16 @@ class Chunker:
     def _overlap_start(self, text: str, earliest: int, end: int) -> int:
         """Where the last sentences before `end` begin that fit the overlap; failing them, the last clauses."""
         window = max(earliest + 1, end - self._overlap * WINDOW_CHARS_PER_TOKEN)
-        sentences = itertools.accumulate(map(len, sentence_pieces(text[window:end])), initial=window)
+        sentences = itertools.accumulate(
+            map(len, sentence_pieces(text[window:end])), initial=window
+        )
         clauses = (match.end() for match in _CLAUSE_START.finditer(text, window, end))
         for begin in itertools.chain(itertools.islice(sentences, 1, None), clauses):
-            if begin < end and text[begin:end].strip() and self._count(text[begin:end]) <= self._overlap:
+            if (
+                begin < end
+                and text[begin:end].strip()
+                and self._count(text[begin:end]) <= self._overlap
+            ):
                 return begin
         return end
 

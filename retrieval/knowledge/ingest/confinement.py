@@ -21,7 +21,17 @@ from typing import Any
 
 MIB = 1024 * 1024
 CPU_GRACE_S = 5  # between the signal that can be caught and the one that can't
-ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "HOME", "SSL_CERT_FILE", "SSL_CERT_DIR")
+ENVIRONMENT = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "HOME",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+)
 
 _forks = multiprocessing.get_context("forkserver")
 
@@ -31,7 +41,9 @@ def set_preload(module: str) -> None:
     _forks.set_forkserver_preload([module])
 
 
-def start(target: Callable[..., None], *arguments: Any, duplex: bool = False) -> tuple[ForkServerProcess, Connection]:
+def start(
+    target: Callable[..., None], *arguments: Any, duplex: bool = False
+) -> tuple[ForkServerProcess, Connection]:
     """`target(connection, *arguments)` in a process of its own, and our end of the connection."""
     ours, theirs = _forks.Pipe(duplex=duplex)
     process = _forks.Process(target=target, args=(theirs, *arguments), daemon=True)
@@ -56,7 +68,9 @@ def confine(*, memory_mib: int, cpu_s: int, written_mib: int | None = None) -> N
     threading.Thread(target=_end_with_worker, daemon=True).start()
     for name in set(os.environ).difference(ENVIRONMENT):
         del os.environ[name]
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # no warnings of parsers in the log
+    os.dup2(
+        os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno()
+    )  # no warnings of parsers in the log
     resource.setrlimit(resource.RLIMIT_AS, (memory_mib * MIB, memory_mib * MIB))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + CPU_GRACE_S))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

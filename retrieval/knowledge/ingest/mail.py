@@ -75,26 +75,42 @@ class MailReader:
         blocks = _head(subject, {name: _field(message, name) for name in FIELDS})
         files: list[_File] = []
         for part in self._parts(message):
-            if part.get_content_type() in BODIES and not part.is_attachment() and not part.get_filename():
+            if (
+                part.get_content_type() in BODIES
+                and not part.is_attachment()
+                and not part.get_filename()
+            ):
                 blocks += self._text(part)
             else:
                 files.append(_file(part))
         blocks += self._attached(files)
-        return ParsedDocument(blocks=tuple(blocks), title=subject, unread=unread.bounded(unread.summed(self._told)))
+        return ParsedDocument(
+            blocks=tuple(blocks), title=subject, unread=unread.bounded(unread.summed(self._told))
+        )
 
     def parse_mhtml(self, data: bytes) -> ParsedDocument:
         message = email.message_from_bytes(data, policy=email.policy.default)
-        page = next((part for part in message.walk() if part.get_content_type() == "text/html"), None)
-        sheets = {_field(part, "Content-Location"): part for part in message.walk() if part.get_content_type() == CSS}
+        page = next(
+            (part for part in message.walk() if part.get_content_type() == "text/html"), None
+        )
+        sheets = {
+            _field(part, "Content-Location"): part
+            for part in message.walk()
+            if part.get_content_type() == CSS
+        }
         blocks = [] if page is None else self._text(page, sheets)
-        return ParsedDocument(blocks=tuple(blocks), title=_field(message, "Subject"), unread=tuple(self._told))
+        return ParsedDocument(
+            blocks=tuple(blocks), title=_field(message, "Subject"), unread=tuple(self._told)
+        )
 
     def parse_msg(self, path: Path) -> ParsedDocument:
         return self._parse_outlook(OutlookMessage.load(str(path)))
 
     def _parse_outlook(self, message: OutlookMessage) -> ParsedDocument:
         headers = {name.lower(): value for name, value in message.message_headers.items()}
-        recipients = ", ".join(filter(None, (f"{one.name} <{one.email_address}>" for one in message.recipients)))
+        recipients = ", ".join(
+            filter(None, (f"{one.name} <{one.email_address}>" for one in message.recipients))
+        )
         sent = message.sent_date
         fields = {
             "From": message.sender or "",
@@ -111,7 +127,9 @@ class MailReader:
             blocks += self._rich_text(rich)
         blocks += self._attached(map(_outlook_file, message.attachments))
         return ParsedDocument(
-            blocks=tuple(blocks), title=message.subject, unread=unread.bounded(unread.summed(self._told))
+            blocks=tuple(blocks),
+            title=message.subject,
+            unread=unread.bounded(unread.summed(self._told)),
         )
 
     # -------------------------------------------------------------------------------------------- what it says
@@ -134,7 +152,11 @@ class MailReader:
         """sheets: the style sheets that were saved with it, by their addresses."""
         data = _content(part)
         text = readable_text(data, declared=part.get_content_charset() or declared_encoding(data))
-        return self._html(text, sheets) if part.get_content_type() == "text/html" else list(plain_blocks(text))
+        return (
+            self._html(text, sheets)
+            if part.get_content_type() == "text/html"
+            else list(plain_blocks(text))
+        )
 
     def _html(self, text: str, sheets: Mapping[str, MIMEPart] = NO_SHEETS) -> list[Block]:
         try:
@@ -165,7 +187,9 @@ class MailReader:
             except AppError as error:
                 reason = NO_KIND if isinstance(error, UnsupportedFileError) else error.message
                 if not file.is_shown:  # else it is one of the page's pictures without text
-                    self._told.append(worded("attachment {name}: {reason}", name=title, reason=reason))
+                    self._told.append(
+                        worded("attachment {name}: {reason}", name=title, reason=reason)
+                    )
                 continue
             yield Block(text=title, kind="heading", level=1, label=title, begins_file=True)
             for block in document.blocks:  # below its name
@@ -189,7 +213,11 @@ class MailReader:
             with tempfile.NamedTemporaryFile(suffix=PurePath(name).suffix) as file:
                 file.write(data)
                 file.flush()
-                return inner.parse_msg(Path(file.name)) if kind == "msg" else self._read(Path(file.name), kind)
+                return (
+                    inner.parse_msg(Path(file.name))
+                    if kind == "msg"
+                    else self._read(Path(file.name), kind)
+                )
         except AppError:
             raise
         except Exception as error:  # a damaged file makes its library raise anything

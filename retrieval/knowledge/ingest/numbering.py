@@ -24,9 +24,23 @@ ROMAN = (
 MAX_ROMAN = 4999
 CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 STEMS = "甲乙丙丁戊己庚辛壬癸"
-SLIDE_TYPES = {"alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I", "ea1Chs": "一", "ea1Cht": "一"}
-SLIDE_MARKS = {"Period": ("", "."), "ParenR": ("", ")"), "ParenBoth": ("(", ")"), "Minus": ("- ", " -")}
-_SCHEME = re.compile(r"(alphaLc|alphaUc|romanLc|romanUc|arabic|circleNum|ea1Chs|ea1Cht|[a-z0-9]+)(?:Db)?(\w*)")
+SLIDE_TYPES = {
+    "alphaLc": "a",
+    "alphaUc": "A",
+    "romanLc": "i",
+    "romanUc": "I",
+    "ea1Chs": "一",
+    "ea1Cht": "一",
+}
+SLIDE_MARKS = {
+    "Period": ("", "."),
+    "ParenR": ("", ")"),
+    "ParenBoth": ("(", ")"),
+    "Minus": ("- ", " -"),
+}
+_SCHEME = re.compile(
+    r"(alphaLc|alphaUc|romanLc|romanUc|arabic|circleNum|ea1Chs|ea1Cht|[a-z0-9]+)(?:Db)?(\w*)"
+)
 
 
 def alphabetic(number: int) -> str:
@@ -106,12 +120,26 @@ def word_number(number: int, number_format: str) -> str:
             return CIRCLED[number - 1]
         case "ideographTraditional" if 0 < number <= len(STEMS):
             return STEMS[number - 1]
-        case "chineseCounting" | "chineseCountingThousand" | "japaneseCounting" | "taiwaneseCountingThousand":
+        case (
+            "chineseCounting"
+            | "chineseCountingThousand"
+            | "japaneseCounting"
+            | "taiwaneseCountingThousand"
+        ):
             return chinese(number)
-        case "taiwaneseCounting" | "ideographDigital" | "taiwaneseDigital" | "japaneseDigitalTenThousand":
+        case (
+            "taiwaneseCounting"
+            | "ideographDigital"
+            | "taiwaneseDigital"
+            | "japaneseDigitalTenThousand"
+        ):
             return chinese(number)
         case "ordinal":
-            suffix = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+            suffix = (
+                "th"
+                if number % 100 in (11, 12, 13)
+                else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+            )
             return f"{number}{suffix}"
         case _:
             return str(number)

@@ -11,7 +11,15 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from retrieval.engine.text.statements import MOST_COLUMNS
-from retrieval.knowledge.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, Line, ParsedDocument, Table, row_places
+from retrieval.knowledge.ingest.blocks import (
+    BLOCK_SEPARATOR,
+    GRID,
+    Block,
+    Line,
+    ParsedDocument,
+    Table,
+    row_places,
+)
 from retrieval.knowledge.ingest.read_document import BlockPlace, DocumentPart
 
 PART_CHARS = 12_000  # of a part that is no page, at most
@@ -31,12 +39,16 @@ def document_parts(document: ParsedDocument) -> tuple[DocumentPart, ...]:
     """In order; together they hold every block."""
     pieces = list(_pieces(document.blocks))
     if not document.pages:
-        return tuple(_part(number, run, run[0].start) for number, run in enumerate(_runs(pieces), 1))
+        return tuple(
+            _part(number, run, run[0].start) for number, run in enumerate(_runs(pieces), 1)
+        )
     by_page = {page: list(run) for page, run in groupby(pieces, key=lambda piece: piece.block.page)}
     parts: list[DocumentPart] = []
     for number, page in enumerate(document.pages, 1):
         part = _part(number, by_page.get(number, []), parts[-1].char_end if parts else 0)
-        parts.append(replace(part, page=number, width=page.width, height=page.height, lines=page.lines))
+        parts.append(
+            replace(part, page=number, width=page.width, height=page.height, lines=page.lines)
+        )
     return tuple(parts)
 
 
@@ -47,9 +59,13 @@ def _part(number: int, pieces: Sequence[_Piece], start: int) -> DocumentPart:
     for piece in pieces:
         names = piece.block.table.columns if piece.block.table else ()
         columns: list[Any] = [list(names)] if 0 < len(names) <= MOST_COLUMNS else []
-        blocks.append([piece.start - start, piece.end - start, piece.block.kind, piece.block.level, *columns])
+        blocks.append(
+            [piece.start - start, piece.end - start, piece.block.kind, piece.block.level, *columns]
+        )
     page = pieces[0].block.page if pieces else None
-    return DocumentPart(number=number, char_start=start, char_end=end, page=page, blocks=tuple(blocks))
+    return DocumentPart(
+        number=number, char_start=start, char_end=end, page=page, blocks=tuple(blocks)
+    )
 
 
 def _runs(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:

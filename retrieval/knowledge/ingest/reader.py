@@ -34,7 +34,9 @@ class Bounds:
     """Of one fork. memory_mib: of address space, what it has loaded included; output_mib: of its answer."""
 
     cpu_s: int = 60  # processor time: the same file on every day
-    timeout_s: float = 1200.0  # by the clock: a busy machine gives a process a quarter of a processor
+    timeout_s: float = (
+        1200.0  # by the clock: a busy machine gives a process a quarter of a processor
+    )
     memory_mib: int = 1280  # a quarter of it is what was loaded before
     output_mib: int = 256
 
@@ -77,7 +79,10 @@ async def in_fork(function: Callable[..., bytes], *arguments: Any, bounds: Bound
         )
         raise DocumentUnreadableError(late) from error
     except OSError as error:
-        large = worded("The text taken from the file is larger than {limit} MiB; split it.", limit=bounds.output_mib)
+        large = worded(
+            "The text taken from the file is larger than {limit} MiB; split it.",
+            limit=bounds.output_mib,
+        )
         raise DocumentUnreadableError(large) from error
     except EOFError as error:  # it died before its end
         await asyncio.to_thread(process.join)
@@ -85,7 +90,9 @@ async def in_fork(function: Callable[..., bytes], *arguments: Any, bounds: Bound
             "Reading the file took longer than {timeout_s:.0f} s; split it or save it more simply.",
             timeout_s=bounds.cpu_s,
         )
-        raise DocumentUnreadableError(slow if process.exitcode == -signal.SIGXCPU else DAMAGED) from error
+        raise DocumentUnreadableError(
+            slow if process.exitcode == -signal.SIGXCPU else DAMAGED
+        ) from error
     finally:
         await asyncio.to_thread(confinement.end, process)
     if "unreadable" in head:
@@ -124,7 +131,12 @@ def _loaded(content: bytes) -> ReadDocument:
 
 
 # ------------------------------------------------------------------------------------------------ in the fork
-def _fork(connection: Connection, bounds: Bounds, function: Callable[..., bytes], arguments: tuple[Any, ...]) -> None:
+def _fork(
+    connection: Connection,
+    bounds: Bounds,
+    function: Callable[..., bytes],
+    arguments: tuple[Any, ...],
+) -> None:
     confinement.confine(memory_mib=bounds.memory_mib, cpu_s=bounds.cpu_s)
     head: dict[str, Any] = {}
     content = b""
@@ -141,8 +153,12 @@ def _fork(connection: Connection, bounds: Bounds, function: Callable[..., bytes]
 
 
 def _read(path: Path, kind: FileKind, size: ChunkSize) -> bytes:
-    from retrieval.knowledge.ingest.reading import read_document  # the parsers are loaded nowhere else
+    from retrieval.knowledge.ingest.reading import (
+        read_document,
+    )  # the parsers are loaded nowhere else
 
     document = read_document(path, kind=kind, size=size)
-    fields = asdict(replace(document, unread=())) | {"unread": [sentence.wording for sentence in document.unread]}
+    fields = asdict(replace(document, unread=())) | {
+        "unread": [sentence.wording for sentence in document.unread]
+    }
     return json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")

@@ -62,7 +62,9 @@ FILE_PARSERS: dict[FileKind, Callable[[Path], ParsedDocument]] = {
     "msg": lambda path: MailReader(_parsed).parse_msg(path),
 }
 # As people count: characters of Chinese and Japanese, else what stands between blanks.
-_WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_WORD = re.compile(
+    "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
+)
 MAX_CHUNKS = 50_000
 # Of an archive.
 MAX_UNPACKED_MIB = 400
@@ -88,7 +90,10 @@ def read_document(path: Path, *, kind: FileKind, size: ChunkSize) -> ReadDocumen
     chunks = chunker.split(parsed)
     if len(chunks) > MAX_CHUNKS:
         raise DocumentUnreadableError(
-            worded("The document makes more than {max_chunks:,} chunks; split it.", max_chunks=MAX_CHUNKS)
+            worded(
+                "The document makes more than {max_chunks:,} chunks; split it.",
+                max_chunks=MAX_CHUNKS,
+            )
         )
     summary = ""
     if len(chunks) > 1:  # a single one stands for its document
@@ -112,7 +117,11 @@ def parse_file(path: Path, *, kind: FileKind) -> ParsedDocument:
     if kind not in TEXT_PARSERS and zipfile.is_zipfile(path):
         _check_archive(path)
     try:
-        document = TEXT_PARSERS[kind](path.read_bytes()) if kind in TEXT_PARSERS else FILE_PARSERS[kind](path)
+        document = (
+            TEXT_PARSERS[kind](path.read_bytes())
+            if kind in TEXT_PARSERS
+            else FILE_PARSERS[kind](path)
+        )
     except etree.XMLSyntaxError as error:  # of a part of an archive
         raise damaged(kind) from error
     document = _as_seen(document)
@@ -124,7 +133,10 @@ def parse_file(path: Path, *, kind: FileKind) -> ParsedDocument:
 def _no_text(document: ParsedDocument) -> Sentence:
     if not document.unread:
         return worded("The file holds no text.")
-    return worded("The file holds no text that could be read. Not read: {parts}.", parts=joined("; ", document.unread))
+    return worded(
+        "The file holds no text that could be read. Not read: {parts}.",
+        parts=joined("; ", document.unread),
+    )
 
 
 def _parsed(path: Path, kind: FileKind) -> ParsedDocument:
@@ -136,20 +148,33 @@ def _check_archive(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
     # Declared sizes can lie, but zipfile reads no more of an entry than it declares.
-    largest = max((entry.file_size for entry in entries if _is_read_whole(entry.filename)), default=0)
+    largest = max(
+        (entry.file_size for entry in entries if _is_read_whole(entry.filename)), default=0
+    )
     if largest > MAX_PART_MIB * 1024**2:
         raise DocumentUnreadableError(
-            worded("A part of the file unpacks to more than {max_part_mib} MiB; split it.", max_part_mib=MAX_PART_MIB)
+            worded(
+                "A part of the file unpacks to more than {max_part_mib} MiB; split it.",
+                max_part_mib=MAX_PART_MIB,
+            )
         )
-    if sum(entry.file_size for entry in entries) > MAX_UNPACKED_MIB * 1024**2 or len(entries) > MAX_ENTRIES:
+    if (
+        sum(entry.file_size for entry in entries) > MAX_UNPACKED_MIB * 1024**2
+        or len(entries) > MAX_ENTRIES
+    ):
         raise DocumentUnreadableError(
-            worded("The file unpacks to more than {max_unpacked_mib} MiB; split it.", max_unpacked_mib=MAX_UNPACKED_MIB)
+            worded(
+                "The file unpacks to more than {max_unpacked_mib} MiB; split it.",
+                max_unpacked_mib=MAX_UNPACKED_MIB,
+            )
         )
 
 
 def _is_read_whole(part: str) -> bool:
     """Whether all of a part is in memory at once, in ten times its size. A workbook's sheets are read row by row."""
-    return part.endswith((".xml", ".rels")) and not part.startswith(("xl/worksheets/", "xl/sharedStrings"))
+    return part.endswith((".xml", ".rels")) and not part.startswith(
+        ("xl/worksheets/", "xl/sharedStrings")
+    )
 
 
 def _as_seen(document: ParsedDocument) -> ParsedDocument:
@@ -164,7 +189,9 @@ def _block_as_seen(block: Block) -> Block:
     if table is not None:
         rows = tuple(tuple(map(strip_for_reading, row)) for row in table.rows)
         table = replace(table, rows=rows, caption=strip_for_reading(table.caption))
-    return replace(block, text=strip_for_reading(block.text), label=strip_for_reading(block.label), table=table)
+    return replace(
+        block, text=strip_for_reading(block.text), label=strip_for_reading(block.label), table=table
+    )
 
 
 # ------------------------------------------------------------------------------------------------ summary
@@ -175,7 +202,9 @@ def summarize(text: str, *, headings: Iterable[str], tokens: int) -> str:
     sentences = (sentence.strip() for sentence in split_sentences(text[:LOOKED_AT_CHARS]))
     quotable = [s for s in sentences if MIN_CHARS <= len(s) <= MAX_CHARS and s not in headings]
     outline = _fitting(headings, "; ", tokens // 2)
-    return "\n".join(filter(None, (outline, _fitting(quotable, " ", tokens - estimate_tokens(outline)))))
+    return "\n".join(
+        filter(None, (outline, _fitting(quotable, " ", tokens - estimate_tokens(outline))))
+    )
 
 
 def _fitting(parts: Iterable[str], separator: str, tokens: int) -> str:

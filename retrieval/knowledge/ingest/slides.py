@@ -22,7 +22,15 @@ from retrieval.knowledge.ingest.office_math import MATH, math_text
 from retrieval.knowledge.ingest.sheets.charts import chart_table
 from retrieval.knowledge.ingest.tables import SpannedCell, grid_of, tables_of
 from retrieval.knowledge.ingest.text import MAX_HEADING_CHARS
-from retrieval.knowledge.ingest.unread import bounded, charts, comments, drawings, on_slide, pictures, unread
+from retrieval.knowledge.ingest.unread import (
+    bounded,
+    charts,
+    comments,
+    drawings,
+    on_slide,
+    pictures,
+    unread,
+)
 
 RUNNING = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.HEADER)
 NUMBER = PP_PLACEHOLDER.SLIDE_NUMBER
@@ -35,7 +43,9 @@ ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Alt
 DIAGRAM_DATA = DIAGRAM[1:-1]
 NEWER_CHART = "http://schemas.microsoft.com/office/drawing/2014/chartex"
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
-_MADE_UP_TITLE = re.compile(r"^(PowerPoint\b|Slide\b|幻灯片|投影片|演示文稿)", re.I)  # what programs write
+_MADE_UP_TITLE = re.compile(
+    r"^(PowerPoint\b|Slide\b|幻灯片|投影片|演示文稿)", re.I
+)  # what programs write
 
 
 def parse_pptx(path: Path) -> ParsedDocument:
@@ -77,7 +87,9 @@ class _SlideReader:
         title = " ".join(title_shape.text_frame.text.split()) if title_shape is not None else ""
         shapes = self._flat(self.slide.shapes, title_shape)
         texts = [block for shape in shapes for block in self._shape_blocks(shape)]
-        if texts and not title:  # without a heading of its own, it would stand under that of the slide before it
+        if (
+            texts and not title
+        ):  # without a heading of its own, it would stand under that of the slide before it
             line, _, rest = texts[0].text.partition("\n")
             if texts[0].kind == "paragraph" and len(line) <= MAX_HEADING_CHARS:
                 title = line
@@ -132,7 +144,10 @@ class _SlideReader:
         for shape in shapes:
             if title is not None and shape.shape_id == title.shape_id:
                 continue
-            is_running = shape.is_placeholder and shape.placeholder_format.type in (*RUNNING, NUMBER)
+            is_running = shape.is_placeholder and shape.placeholder_format.type in (
+                *RUNNING,
+                NUMBER,
+            )
             if is_running or _is_hidden(shape) or (not in_group and self._is_beside(shape)):
                 continue
             if hasattr(shape, "shapes"):
@@ -149,14 +164,17 @@ class _SlideReader:
         height = shape.height
         if left is None or top is None or width is None or height is None or not all(self.size):
             return False
-        return bool(left >= self.size[0] or top >= self.size[1] or left + width <= 0 or top + height <= 0)
+        return bool(
+            left >= self.size[0] or top >= self.size[1] or left + width <= 0 or top + height <= 0
+        )
 
     def _shape_blocks(self, shape: Any) -> Iterator[Block]:
         if isinstance(shape, etree._Element):
             yield from self._alternative(shape)
         elif getattr(shape, "has_table", False):
             rows = grid_of(
-                [_spanned_cell(cell) for cell in row.cells if not cell.is_spanned] for row in shape.table.rows
+                [_spanned_cell(cell) for cell in row.cells if not cell.is_spanned]
+                for row in shape.table.rows
             )
             tables = tables_of(rows, expects_head=shape.table.first_row)
             yield from (table_block(table, page=self.page) for table in tables)
@@ -181,7 +199,9 @@ class _SlideReader:
         """What newer programs show, and others by a picture: equations, new kinds of charts."""
         choice = element.find("{*}Choice")
         chosen = choice if choice is not None else element
-        self._charts += any(data.get("uri") == NEWER_CHART for data in chosen.iter(f"{TEXT}graphicData"))
+        self._charts += any(
+            data.get("uri") == NEWER_CHART for data in chosen.iter(f"{TEXT}graphicData")
+        )
         if lines := _lines_in(chosen):
             yield Block(text="\n".join(lines), page=self.page)
 
@@ -193,7 +213,11 @@ def _is_hidden(shape: Any) -> bool:
 
 def _spanned_cell(cell: Any) -> SpannedCell:
     text = " ".join(cell.text.split())
-    return SpannedCell(text, cell.span_height, cell.span_width) if cell.is_merge_origin else SpannedCell(text)
+    return (
+        SpannedCell(text, cell.span_height, cell.span_width)
+        if cell.is_merge_origin
+        else SpannedCell(text)
+    )
 
 
 def _text(frame: Any) -> str:
@@ -209,7 +233,11 @@ def _lines_in(element: etree._Element) -> list[str]:
         if not text.strip():
             continue
         label = _label(paragraph.find(f"{TEXT}pPr"), counts)
-        lines += [line for line in (" ".join(part.split()) for part in f"{label} {text}".split("\n")) if line]
+        lines += [
+            line
+            for line in (" ".join(part.split()) for part in f"{label} {text}".split("\n"))
+            if line
+        ]
     return lines
 
 
@@ -227,7 +255,9 @@ def _label(properties: etree._Element | None, counts: dict[int, int]) -> str:
     """counts: of the paragraphs before it; a level is counted anew below another paragraph of a higher one."""
     level = int(properties.get("lvl", "0")) if properties is not None else 0
     numbered = properties.find(f"{TEXT}buAutoNum") if properties is not None else None
-    for other in [other for other in counts if other > level or (other == level and numbered is None)]:
+    for other in [
+        other for other in counts if other > level or (other == level and numbered is None)
+    ]:
         del counts[other]
     if numbered is None:
         return ""

@@ -140,7 +140,9 @@ def refuse_foreign(head: bytes, file_name: str) -> None:
     if is_picture and EXTENSIONS.get(PurePath(file_name).suffix.lower()) in PICTURES:
         return
     if is_picture or head.startswith((*FOREIGN, RIFF)):
-        raise UnsupportedFileError(worded("This is a program, picture, sound or archive, not a document."))
+        raise UnsupportedFileError(
+            worded("This is a program, picture, sound or archive, not a document.")
+        )
 
 
 def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:
@@ -159,12 +161,18 @@ def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:
         return
     if head.startswith(OLD_OFFICE):
         raise DocumentUnreadableError(
-            worded("The file is protected by a password or in an old Office format; save it again without.")
+            worded(
+                "The file is protected by a password or in an old Office format; save it again without."
+            )
         )
     if content == DAMAGED and not is_text:
         raise damaged(kind)
-    really = worded("; its content is {content}: rename it", content=content.upper()) if content else ""
-    raise DocumentUnreadableError(worded("This is not really a {kind} file{really}.", kind=kind.upper(), really=really))
+    really = (
+        worded("; its content is {content}: rename it", content=content.upper()) if content else ""
+    )
+    raise DocumentUnreadableError(
+        worded("This is not really a {kind} file{really}.", kind=kind.upper(), really=really)
+    )
 
 
 def damaged(kind: FileKind) -> DocumentUnreadableError:
@@ -197,11 +205,16 @@ def _kind_of(path: Path, head: bytes) -> str:
         if (media_type := says.decode("ascii", "replace").strip()) in NAMED_ARCHIVES:
             return NAMED_ARCHIVES[media_type]
         parts = OFFICE_PARTS.items()
-        return next((kind for folder, kind in parts if any(name.startswith(folder) for name in names)), "zip")
+        return next(
+            (kind for folder, kind in parts if any(name.startswith(folder) for name in names)),
+            "zip",
+        )
     if head.lstrip().startswith(b"{\\rtf"):
         return "rtf"
     start = head.lstrip()[:200].lower()
-    is_html = start.startswith((b"<!doctype html", b"<html")) or (start[:5] == b"<?xml" and b"<html" in head.lower())
+    is_html = start.startswith((b"<!doctype html", b"<html")) or (
+        start[:5] == b"<?xml" and b"<html" in head.lower()
+    )
     return "html" if is_html else ""
 
 

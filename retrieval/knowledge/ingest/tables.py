@@ -27,7 +27,9 @@ LOOKED_AT_ROWS = 50  # of a table, to see what its columns hold
 YEAR = re.compile(r"(?:19|20)\d\d(?:\s?[/–-]\s?\d{2,4})?")  # a number that may name a column
 # A number with what may stand around it: a sign or a currency, and a short unit.
 _VALUE = re.compile(r"[^\w\s]{0,3}(?:[A-Z]{3} ?)?[-+−]?[$€£¥]?\s?\d[\d\s.,:/'’–-]*\s?\S{0,5}")
-_ERROR = re.compile(r"#(?:[A-Z][A-Z\d/]{1,14}[!?]|[A-Z]/[A-Z])")  # what is shown of a number that can't be calculated
+_ERROR = re.compile(
+    r"#(?:[A-Z][A-Z\d/]{1,14}[!?]|[A-Z]/[A-Z])"
+)  # what is shown of a number that can't be calculated
 
 
 class SpannedCell(NamedTuple):
@@ -62,7 +64,9 @@ def grid_of(rows: Iterable[Sequence[SpannedCell]]) -> list[Row]:
     for cells in rows:
         line = {column: text for column, (_, text) in open_spans.items()}
         is_alone = len(cells) == 1 and not line
-        open_spans = {column: (left - 1, text) for column, (left, text) in open_spans.items() if left > 1}
+        open_spans = {
+            column: (left - 1, text) for column, (left, text) in open_spans.items() if left > 1
+        }
         column = 0
         for cell in cells:
             while column in line:
@@ -76,7 +80,9 @@ def grid_of(rows: Iterable[Sequence[SpannedCell]]) -> list[Row]:
         widths.append(column if is_alone else 0)
         size += len(line)
         if size > MAX_GRID_CELLS:
-            reason = worded("A table has more than {max_cells:,} cells; split it.", max_cells=MAX_GRID_CELLS)
+            reason = worded(
+                "A table has more than {max_cells:,} cells; split it.", max_cells=MAX_GRID_CELLS
+            )
             raise DocumentUnreadableError(reason)
     width = max((column + 1 for line in grid for column in line), default=0)
     return [
@@ -202,7 +208,9 @@ def _table(head: Sequence[tuple[str, ...]], body: Sequence[Row], caption: str) -
         head_rows=len(head),
         caption=caption,
         first_row=body[0].number if body else None,
-        pages=(*pages[:1] * len(head), *pages) if len(pages) == len(body) and len(set(pages)) > 1 else None,
+        pages=(*pages[:1] * len(head), *pages)
+        if len(pages) == len(body) and len(set(pages)) > 1
+        else None,
     )
 
 
@@ -234,7 +242,9 @@ def _head_rows(run: Sequence[Row], *, expects_head: bool = True) -> int:
         is_complete = len(given) == len(names) or not any(
             _goes_below(name, cell) for name, cell in zip(names, run[count].cells, strict=True)
         )
-        if len(set(given)) == len(given) > 1 and (is_complete or not _are_names(run[count], run[count + 1 :])):
+        if len(set(given)) == len(given) > 1 and (
+            is_complete or not _are_names(run[count], run[count + 1 :])
+        ):
             has_figures = any(map(_holds_values, _columns(run[count:])))
             return count if expects_head or has_figures or len(names) > 2 else 0
     return 0
@@ -250,7 +260,8 @@ def _are_names(row: Row, below: Sequence[Row]) -> bool:
         return False
     columns = _columns(below)
     return not any(
-        is_value(cell) and (cell.isdigit() or _holds_values(columns[at])) for at, cell in enumerate(row.cells)
+        is_value(cell) and (cell.isdigit() or _holds_values(columns[at]))
+        for at, cell in enumerate(row.cells)
     )
 
 
@@ -275,7 +286,9 @@ def _filled_to_the_right(head: Sequence[Row]) -> list[Row]:
     return [*filled, head[-1]]
 
 
-def _new_head(run: Sequence[Row], at: int, body: Sequence[Row], head: Sequence[tuple[str, ...]]) -> int:
+def _new_head(
+    run: Sequence[Row], at: int, body: Sequence[Row], head: Sequence[tuple[str, ...]]
+) -> int:
     """How many rows from there name the columns of another table; 0: the row is one of this table's."""
     if run[at].is_head:
         known = _known_head(run[at:])
@@ -289,9 +302,13 @@ def _new_head(run: Sequence[Row], at: int, body: Sequence[Row], head: Sequence[t
     above = body[-LOOKED_AT_ROWS:]
     columns = _columns(above)
     figures = [
-        column for column, cell in zip(columns, run[at].cells, strict=True) if cell and all(map(is_value, column))
+        column
+        for column, cell in zip(columns, run[at].cells, strict=True)
+        if cell and all(map(is_value, column))
     ]
     # One word below figures may be "none"; two, or rows as long as this one from here on, are names.
     width = run[at].filled
-    is_other_width = all(row.filled != width for row in above) and all(row.filled == width for row in below)
+    is_other_width = all(row.filled != width for row in above) and all(
+        row.filled == width for row in below
+    )
     return int(len(figures) > 1 or (is_other_width and len(below) > 1))

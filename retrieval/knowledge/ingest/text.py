@@ -19,7 +19,14 @@ from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title
 SAMPLE_BYTES = 65_536
 ERAS = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO | EncodingEra.LEGACY_REGIONAL
 MIN_CONFIDENCE = 0.02  # of chardet; a file with a broken byte gets less
-OFTEN_BROKEN = ("utf-8", "gb18030", "big5hkscs", "cp932", "euc_jp", "cp949")  # what such a file may be in
+OFTEN_BROKEN = (
+    "utf-8",
+    "gb18030",
+    "big5hkscs",
+    "cp932",
+    "euc_jp",
+    "cp949",
+)  # what such a file may be in
 MAX_BROKEN_SHARE = 0.01  # of the bytes
 NEVER_IN_UTF8 = frozenset(b"\0\x1b")  # in text files: they speak for UTF-16 and ISO 2022
 BOMS = (
@@ -47,7 +54,8 @@ WEB_NAMES = {
     "cp949": "windows-949",
 }
 DECLARED = re.compile(
-    rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]+)""", re.I
+    rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]+)""",
+    re.I,
 )
 
 
@@ -67,14 +75,18 @@ def detect_encoding(data: bytes, *, declared: str = "") -> str:
     guess = chardet.detect(sample, encoding_era=ERAS)
     if guess["confidence"] >= MIN_CONFIDENCE and (known := _known(guess["encoding"] or "")):
         return known
-    broken = {encoding: sample.decode(encoding, "replace").count("\ufffd") for encoding in OFTEN_BROKEN}
+    broken = {
+        encoding: sample.decode(encoding, "replace").count("\ufffd") for encoding in OFTEN_BROKEN
+    }
     best = min(broken, key=broken.__getitem__)
     return best if broken[best] <= MAX_BROKEN_SHARE * len(sample) else "cp1252"
 
 
 def decode_text(data: bytes, *, declared: str = "") -> str:
     """Broken bytes become U+FFFD. declared: what the file says of itself, used when it fits."""
-    return data.decode(detect_encoding(data, declared=declared), errors="replace").removeprefix("\ufeff")
+    return data.decode(detect_encoding(data, declared=declared), errors="replace").removeprefix(
+        "\ufeff"
+    )
 
 
 def declared_encoding(data: bytes) -> str:
@@ -101,10 +113,13 @@ def _known(label: str) -> str:
 # ------------------------------------------------------------------------------------------------ headings
 _NUMERAL = r"[0-9０-９〇零一二三四五六七八九十百千两]{1,6}"
 # Levels follow the order in which Chinese regulations nest: 编, 章, 节. Articles (条) are text, not headings.
-_CHINESE = re.compile(rf"第{_NUMERAL}(编|編|部分|章|节|節)(?:[\s\u3000:：]+\S.{{0,40}}|\S{{0,20}})?$")
+_CHINESE = re.compile(
+    rf"第{_NUMERAL}(编|編|部分|章|节|節)(?:[\s\u3000:：]+\S.{{0,40}}|\S{{0,20}})?$"
+)
 _CHINESE_LEVELS = {"编": 1, "編": 1, "部分": 1, "章": 2, "节": 3, "節": 3}
 _ENGLISH = re.compile(
-    r"(part|chapter|section|article|appendix)\s+([0-9]{1,3}|[ivxlc]{1,7}|[a-z])\b[.:]?(\s+\S.{0,80})?$", re.I
+    r"(part|chapter|section|article|appendix)\s+([0-9]{1,3}|[ivxlc]{1,7}|[a-z])\b[.:]?(\s+\S.{0,80})?$",
+    re.I,
 )
 _ENGLISH_LEVELS = {"part": 1, "chapter": 2, "appendix": 2, "article": 3, "section": 3}
 _DECIMAL = re.compile(r"(\d{1,2}(?:\.\d{1,2}){1,3})\.?\s+[^\W\d_a-z].{0,80}$")

@@ -31,7 +31,9 @@ def drawings(count: int) -> Sentence:
 
 def formulas(count: int) -> Sentence:
     """Cells whose program stored no value."""
-    return counted("{count} formula without a stored value", "{count} formulas without a stored value", count)
+    return counted(
+        "{count} formula without a stored value", "{count} formulas without a stored value", count
+    )
 
 
 def comments(count: int) -> Sentence:
@@ -44,7 +46,11 @@ def attachments(count: int) -> Sentence:
 
 
 def scanned_pages(count: int) -> Sentence:
-    return counted("{count} page that could not be recognised", "{count} pages that could not be recognised", count)
+    return counted(
+        "{count} page that could not be recognised",
+        "{count} pages that could not be recognised",
+        count,
+    )
 
 
 def on_page(page: int) -> Sentence:
@@ -79,4 +85,7 @@ def bounded(told: Iterable[Sentence]) -> tuple[Sentence, ...]:
     if len(told) <= MOST:
         return told
     rest = len(told) - MOST
-    return (*told[:MOST], counted("{count} more that is not listed", "{count} more that are not listed", rest))
+    return (
+        *told[:MOST],
+        counted("{count} more that is not listed", "{count} more that are not listed", rest),
+    )

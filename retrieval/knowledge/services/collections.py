@@ -49,10 +49,14 @@ def _refuse_bound(user: User | None, collection: Collection | None = None) -> No
     """Raises PermissionDeniedError for an API key that is bound to other collections."""
     ids = bound_to(user)
     if ids is not None and (collection is None or str(collection.pk) not in ids):
-        raise PermissionDeniedError(worded("This API key is bound to other collections; name one of them."))
+        raise PermissionDeniedError(
+            worded("This API key is bound to other collections; name one of them.")
+        )
 
 
-def collection_update(*, collection: Collection, changes: Mapping[str, Any], by: User) -> Collection:
+def collection_update(
+    *, collection: Collection, changes: Mapping[str, Any], by: User
+) -> Collection:
     """Change any of name, description, visibility, groups and editor_groups (names), people ({username, role} each).
 
     Groups that are no longer among `groups` are no editors either.
@@ -84,7 +88,9 @@ def _change(collection: Collection, changes: Mapping[str, Any], *, by: User | No
     try:
         with transaction.atomic():
             collection.save(
-                update_fields=None if is_new else ["name", "description", "visibility", "approved", "updated_at"]
+                update_fields=None
+                if is_new
+                else ["name", "description", "visibility", "approved", "updated_at"]
             )
     except IntegrityError as error:
         raise ConflictError(TAKEN, fields={"name": [TAKEN]}) from error
@@ -94,27 +100,39 @@ def _change(collection: Collection, changes: Mapping[str, Any], *, by: User | No
 
 def _share(collection: Collection, changes: Mapping[str, Any], by: User | None) -> None:
     """Whom it is shared with already may stay so, whoever that is. Raises InvalidInputError."""
-    people = CollectionPerson.objects.filter(collection=collection)  # as they are, whatever was read beforehand
+    people = CollectionPerson.objects.filter(
+        collection=collection
+    )  # as they are, whatever was read beforehand
     if "groups" in changes:
         allowed = Group.objects.filter(name__in=changes["groups"])
         if by is not None and not by.is_staff:
             allowed = allowed.filter(Q(user=by) | Q(collections=collection)).distinct()
         groups = {group.name: group for group in allowed}
         missing = sorted(set(changes["groups"]) - groups.keys())
-        _refuse("groups", [worded("You are in no group named “{name}”.", name=name) for name in missing])
+        _refuse(
+            "groups", [worded("You are in no group named “{name}”.", name=name) for name in missing]
+        )
         collection.groups.set(groups.values())
         collection.editor_groups.remove(*collection.editor_groups.exclude(name__in=groups))
     if "editor_groups" in changes:
         groups = {group.name: group for group in Group.objects.filter(collections=collection)}
         missing = sorted(set(changes["editor_groups"]) - groups.keys())
-        _refuse("editor_groups", [worded("Share it with the group “{name}” first.", name=name) for name in missing])
+        _refuse(
+            "editor_groups",
+            [worded("Share it with the group “{name}” first.", name=name) for name in missing],
+        )
         collection.editor_groups.set(groups[name] for name in changes["editor_groups"])
     if "people" in changes:
         roles = {person["username"]: person["role"] for person in changes["people"]}
-        users = User.objects.filter(Q(is_active=True) | Q(shared_collections__collection=collection))
+        users = User.objects.filter(
+            Q(is_active=True) | Q(shared_collections__collection=collection)
+        )
         ids = dict(users.filter(username__in=roles).values_list("username", "pk"))
         missing = sorted(roles.keys() - ids.keys())
-        problems = [worded("There is no user “{name}”; enter the whole user name.", name=name) for name in missing]
+        problems = [
+            worded("There is no user “{name}”; enter the whole user name.", name=name)
+            for name in missing
+        ]
         _refuse("people", problems)
         if by is not None:
             ids.pop(by.username, None)
@@ -132,7 +150,9 @@ def share_answer(*, user: User, collection_id: UUID, accepted: bool) -> Collecti
     """Whether questions of `user` that name no collection search one that is shared with them; changed by the next
     answer. Raises CollectionNotFoundError."""
     collection = collection_get(user=user, name=str(collection_id))
-    ShareReply.objects.update_or_create(user=user, collection=collection, defaults={"accepted": accepted})
+    ShareReply.objects.update_or_create(
+        user=user, collection=collection, defaults={"accepted": accepted}
+    )
     return collection
 
 
@@ -173,7 +193,9 @@ def collection_of_conversation_delete(*, conversation_id: UUID) -> None:
 
 def collection_touch(*, collection_id: Any) -> None:
     """Its searchable content has changed: results cached under the older version are no longer found."""
-    Collection.objects.filter(pk=collection_id).update(version=F("version") + 1, updated_at=timezone.now())
+    Collection.objects.filter(pk=collection_id).update(
+        version=F("version") + 1, updated_at=timezone.now()
+    )
 
 
 def collection_emptied(*, collection_id: Any) -> None:
@@ -192,7 +214,11 @@ def collection_for_upload(*, user: User, name: str) -> Collection:
     """
     address = read_address(name)
     if address.id is None and address.owner is None:
-        owned = owned_collections(user).filter(name=address.name).order_by(F("owner").asc(nulls_last=True))
+        owned = (
+            owned_collections(user)
+            .filter(name=address.name)
+            .order_by(F("owner").asc(nulls_last=True))
+        )
         return owned.first() or _new_for_upload(user, name)
     collection = collection_find(user=user, name=name)
     if collection is not None:
@@ -206,7 +232,9 @@ def _new_for_upload(user: User, name: str) -> Collection:
     try:
         return collection_ensure(owner=user, name=name)
     except InvalidInputError as error:
-        raise InvalidInputError(fields={"collection": error.fields.get("name", [error.message])}) from error
+        raise InvalidInputError(
+            fields={"collection": error.fields.get("name", [error.message])}
+        ) from error
 
 
 def collection_ensure(*, owner: User | None, name: str, **values: Any) -> Collection:
@@ -214,7 +242,9 @@ def collection_ensure(*, owner: User | None, name: str, **values: Any) -> Collec
 
     values: of a new one, as `collection_create` takes them, and raises.
     """
-    if collection := Collection.objects.filter(owner=owner, name=clean_text(name, nul="\ufffd")).first():
+    if collection := Collection.objects.filter(
+        owner=owner, name=clean_text(name, nul="\ufffd")
+    ).first():
         _refuse_bound(owner, collection)
         return collection
     try:
@@ -236,6 +266,8 @@ def collection_owned(*, collection: Collection, user: User | AnonymousUser) -> C
     """The collection itself. Raises PermissionDeniedError when `user` may not rename, share and delete it."""
     if not owned_collections(user).filter(pk=collection.pk).exists():
         raise PermissionDeniedError(
-            worded("Only its owner may change the collection “{name}” itself.", name=collection.name)
+            worded(
+                "Only its owner may change the collection “{name}” itself.", name=collection.name
+            )
         )
     return collection

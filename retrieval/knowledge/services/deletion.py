@@ -27,9 +27,15 @@ logger = logging.getLogger(__name__)
 
 def connect() -> None:
     """Connect the signals; called once, when the apps are ready."""
-    pre_delete.connect(_document_deleting, sender=Document, dispatch_uid="retrieval.document_deleting")
-    post_delete.connect(_document_deleted, sender=Document, dispatch_uid="retrieval.document_deleted")
-    post_delete.connect(_collection_deleted, sender=Collection, dispatch_uid="retrieval.collection_deleted")
+    pre_delete.connect(
+        _document_deleting, sender=Document, dispatch_uid="retrieval.document_deleting"
+    )
+    post_delete.connect(
+        _document_deleted, sender=Document, dispatch_uid="retrieval.document_deleted"
+    )
+    post_delete.connect(
+        _collection_deleted, sender=Collection, dispatch_uid="retrieval.collection_deleted"
+    )
 
 
 def _document_deleted(

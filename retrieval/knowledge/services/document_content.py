@@ -25,14 +25,20 @@ LEAST_MATCH = 12  # letters of a quotation that goes over two pages: less is cha
 NO_PART = worded("The document has no such part.")
 
 
-def content_read(*, document: Document, part: int | None = None, chunk: str = "", quote: str = "") -> dict[str, Any]:
+def content_read(
+    *, document: Document, part: int | None = None, chunk: str = "", quote: str = ""
+) -> dict[str, Any]:
     """One part: that number (from 1), else the one with the quoted text near that chunk, else the one with the chunk.
 
     {part, part_count, page, width, height, html, chunks: [{id, seq, page, start, end, boxes}], marks}; places are of
     the document's text, marks the boxes of the quotations, one a line, on a page. Raises NotFoundError.
     """
     place = 0 if part is not None else _place(document, chunk, quote)
-    parts = document.parts.filter(number=part) if part is not None else document.parts.filter(char_end__gt=place)
+    parts = (
+        document.parts.filter(number=part)
+        if part is not None
+        else document.parts.filter(char_end__gt=place)
+    )
     row = parts.order_by("number").first()
     if row is None:
         raise NotFoundError(NO_PART)
@@ -46,7 +52,9 @@ def content_read(*, document: Document, part: int | None = None, chunk: str = ""
         "width": row.width,
         "height": row.height,
         "html": blocks_html(text, row.blocks, start=row.char_start, markdown=markdown),
-        "chunks": [_chunk(one, before, row) for before, one in zip([None, *chunks], chunks, strict=False)],
+        "chunks": [
+            _chunk(one, before, row) for before, one in zip([None, *chunks], chunks, strict=False)
+        ],
         "marks": [
             box
             for start, end in filter(None, (_found(text, line) for line in quote.split("\n")))
@@ -61,14 +69,18 @@ def page_spans(chunk: StoredChunk, start: int, end: int) -> list[dict[str, Any]]
     offset = chunk.char_start
     key = as_uuid(chunk.document_id)
     if key and chunk.page and start < end:
-        parts = DocumentPart.objects.filter(document=key, char_start__lt=offset + end, char_end__gt=offset + start)
+        parts = DocumentPart.objects.filter(
+            document=key, char_start__lt=offset + end, char_end__gt=offset + start
+        )
         for part in parts.order_by("number")[:MOST_SPANS]:
             begin = max(offset + start, part.char_start)
             finish = min(offset + end, part.char_end)
             sides = boxes_between(part.lines, begin - part.char_start, finish - part.char_start)
             boxes = [[round(side, 4) for side in box] for box in sides]
             page = part.page or chunk.page
-            spans.append({"page": page, "boxes": boxes, "start": begin - offset, "end": finish - offset})
+            spans.append(
+                {"page": page, "boxes": boxes, "start": begin - offset, "end": finish - offset}
+            )
     return spans or [{"page": chunk.page, "boxes": [], "start": start, "end": end}]
 
 
@@ -79,7 +91,11 @@ def _place(document: Document, chunk_id: str, quote: str) -> int:
     chunk = document.chunks.filter(pk=key).first() if key else None
     if chunk is None:
         return 0
-    near = document.chunks.filter(seq__gte=max(0, chunk.seq - 2), seq__lte=chunk.seq + 2) if quote else ()
+    near = (
+        document.chunks.filter(seq__gte=max(0, chunk.seq - 2), seq__lte=chunk.seq + 2)
+        if quote
+        else ()
+    )
     for row in sorted(near, key=lambda row: abs(row.seq - chunk.seq)):
         for line in quote.split("\n"):
             if found := _found(row.text, line, least=len(line)):
@@ -110,7 +126,9 @@ def _found(text: str, quote: str, *, least: int = LEAST_MATCH) -> tuple[int, int
 
 # ------------------------------------------------------------------------------------------------ what is in it
 def _chunks_between(document_id: UUID, start: int, end: int) -> list[Chunk]:
-    rows = Chunk.objects.filter(document=document_id, char_start__lt=max(end, start + 1), char_end__gt=start)
+    rows = Chunk.objects.filter(
+        document=document_id, char_start__lt=max(end, start + 1), char_end__gt=start
+    )
     return list(rows.order_by("seq"))
 
 
@@ -122,7 +140,11 @@ def _joined(chunks: Sequence[Chunk], start: int, end: int) -> str:
         if chunk.char_start > at:
             pieces.append("\n" * (min(chunk.char_start, end) - at))
             at = min(chunk.char_start, end)
-        piece = chunk.text[at - chunk.char_start : end - chunk.char_start] if chunk.char_end > at else ""
+        piece = (
+            chunk.text[at - chunk.char_start : end - chunk.char_start]
+            if chunk.char_end > at
+            else ""
+        )
         pieces.append(piece)
         at += len(piece)
     return "".join(pieces)

@@ -56,7 +56,9 @@ LEVELS_ABOVE = 2  # of the page that shows it: its own title is an h2
 MOST_BRACKETS = 400  # of a block that is read for links: links in links take quadratic time
 CELL_END = " | "
 
-Block = Sequence[int | str | Sequence[str]]  # start, end, kind, level, perhaps columns, as of `DocumentPart`
+Block = Sequence[
+    int | str | Sequence[str]
+]  # start, end, kind, level, perhaps columns, as of `DocumentPart`
 _HEADING_SIGNS = re.compile(r"^#{1,6} | #+$")  # of a line without double spaces
 _HEADING_TAG = re.compile(r"<(/?)h([1-6])>")
 
@@ -85,9 +87,7 @@ def _block(text: str, block: Block, *, start: int, markdown: bool) -> str:
     else:
         inner = _lines(source)
     anchor = f' id="at-{start + begin}"' if kind == "heading" else ""
-    return (
-        f'<div class="doc-block" dir="auto"{anchor} data-start="{start + begin}" data-end="{start + end}">{inner}</div>'
-    )
+    return f'<div class="doc-block" dir="auto"{anchor} data-start="{start + begin}" data-end="{start + end}">{inner}</div>'
 
 
 def _clean(inner: str) -> str:
@@ -138,7 +138,11 @@ def _table(lines: Sequence[str], columns: Sequence[str], *, markdown: bool) -> s
         shown = _rows([[written(cell) for cell in row] for row in (columns, *body)], headed=True)
         return "".join([*(f"<p>{html.escape(line)}</p>" for line in above), *shown])
     if markdown and any(is_row(line) or "|" in line for line in lines[:1]):
-        rows = [[_inline(cell) for cell in row_cells(line)] for line in lines if not is_delimiter_row(line)]
+        rows = [
+            [_inline(cell) for cell in row_cells(line)]
+            for line in lines
+            if not is_delimiter_row(line)
+        ]
         headed = len(lines) > 1 and is_delimiter_row(lines[1])
     else:
         rows = [[html.escape(cell) for cell in line.split(CELL_END)] for line in lines]
@@ -159,7 +163,9 @@ def _rows(rows: Sequence[Sequence[str]], *, headed: bool) -> Iterator[str]:
 def _row(cells: Sequence[str], tag: str) -> str:
     """Cells beyond the most stand together in the last one."""
     shortened = (
-        [*cells[: MOST_COLUMNS - 1], CELL_END.join(cells[MOST_COLUMNS - 1 :])] if len(cells) > MOST_COLUMNS else cells
+        [*cells[: MOST_COLUMNS - 1], CELL_END.join(cells[MOST_COLUMNS - 1 :])]
+        if len(cells) > MOST_COLUMNS
+        else cells
     )
     return "<tr>" + "".join(f'<{tag} dir="auto">{cell}</{tag}>' for cell in shortened) + "</tr>"
 

@@ -13,7 +13,12 @@ from django.contrib.auth.models import User
 from django.core.files.base import File
 from django.db import transaction
 
-from retrieval.knowledge.services.documents import content_digest, document_create, document_delete, document_update
+from retrieval.knowledge.services.documents import (
+    content_digest,
+    document_create,
+    document_delete,
+    document_update,
+)
 from retrieval.knowledge.services.metadata import metadata_clean
 from retrieval.models import Collection, Document, DocumentKey
 
@@ -55,7 +60,12 @@ def document_put(
         existing = None
     replaces = _place(row) if existing is None else None
     created = document_create(
-        collection=collection, upload=upload, file_name=file_name, uploaded_by=by, metadata=metadata, replaces=replaces
+        collection=collection,
+        upload=upload,
+        file_name=file_name,
+        uploaded_by=by,
+        metadata=metadata,
+        replaces=replaces,
     )
     document = document_update(document=created.document, changes=values)
     brought = row.brought
@@ -69,7 +79,9 @@ def document_put(
     return DocumentPut(document, created.outcome if former in (None, document) else "changed")
 
 
-def key_get(*, collection: Collection, source: str, key: str, lock: bool = False) -> DocumentKey | None:
+def key_get(
+    *, collection: Collection, source: str, key: str, lock: bool = False
+) -> DocumentKey | None:
     rows = DocumentKey.objects.select_related("document__replaces")
     rows = rows.select_for_update(of=("self",)) if lock else rows
     return rows.filter(collection=collection, source=source, key=key).first()
@@ -88,7 +100,12 @@ def key_delete(*, row: DocumentKey) -> None:
 def _place(row: DocumentKey) -> Document | None:
     """The document whose place new content takes. What is not read yet goes, and so do versions before the last."""
     former = row.document
-    if former is None or not row.brought or former.superseded_at or former.keys.exclude(pk=row.pk).exists():
+    if (
+        former is None
+        or not row.brought
+        or former.superseded_at
+        or former.keys.exclude(pk=row.pk).exists()
+    ):
         return None
     earlier = former.replaces
     if former.status in UNREAD and (earlier is None or earlier.superseded_at is None):
@@ -108,5 +125,7 @@ def _let_go(document: Document, brought: bool) -> None:
         versions = [document]
         while (earlier := versions[-1].replaces) is not None and not earlier.keys.exists():
             versions.append(earlier)
-        for version in reversed(versions):  # the last one last: else the one before would be searched again
+        for version in reversed(
+            versions
+        ):  # the last one last: else the one before would be searched again
             document_delete(document=version)

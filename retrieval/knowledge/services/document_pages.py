@@ -25,7 +25,10 @@ TIMEOUT_S = 15.0  # of one page
 GONE = worded("The file of this document is gone.")
 NO_PAGE = worded("The file has no such page.")
 BUSY = worded("Too many pages are being drawn at the moment; try again shortly.")
-DRAWN = {MEDIA_TYPES["pdf"]: page_picture, **dict.fromkeys((MEDIA_TYPES[kind] for kind in PICTURES), picture_page)}
+DRAWN = {
+    MEDIA_TYPES["pdf"]: page_picture,
+    **dict.fromkeys((MEDIA_TYPES[kind] for kind in PICTURES), picture_page),
+}
 _room = asyncio.Semaphore(AT_ONCE)
 
 
@@ -36,7 +39,9 @@ async def page_draw(document: Document, number: int, *, width: int) -> bytes:
         raise NotFoundError(worded("Only PDF files and pictures have pages that can be shown."))
     if not document.file:
         raise NotFoundError(GONE)
-    bounds = Bounds(cpu_s=math.ceil(TIMEOUT_S) + 1, timeout_s=TIMEOUT_S, memory_mib=1024, output_mib=32)
+    bounds = Bounds(
+        cpu_s=math.ceil(TIMEOUT_S) + 1, timeout_s=TIMEOUT_S, memory_mib=1024, output_mib=32
+    )
     async with _one_of_few():
         try:
             async with local_copy(document.file) as path:

@@ -38,7 +38,9 @@ from retrieval.knowledge.services.quotas import quota_check
 from retrieval.models import Chunk, Collection, Document, IngestJob, upload_path
 
 REQUEUE_AFTER_S = 120.0  # a job of `manage.py ingest` that it has not begun goes to the workers
-INGEST_NEXT = "retrieval.tasks.ingest_next"  # a worker that is free takes the next job, whosever turn it is
+INGEST_NEXT = (
+    "retrieval.tasks.ingest_next"  # a worker that is free takes the next job, whosever turn it is
+)
 DEFAULT_COLLECTION = "documents"  # of an upload that names none
 SAME_FILE = worded("The document was read from this same file. Choose its new version.")
 BEING_READ = worded("This document is being read. Wait until that is done.")
@@ -87,7 +89,9 @@ def document_create(
     kind = kind_by_name(name)
     limit = settings.RAG.ingest.max_file_mib
     if (upload.size or 0) > limit * MIB:
-        raise TooLargeError(worded("“{name}” is larger than {limit} MiB; split it.", name=name, limit=limit))
+        raise TooLargeError(
+            worded("“{name}” is larger than {limit} MiB; split it.", name=name, limit=limit)
+        )
     digest = content_digest(upload)
     if existing := Document.objects.filter(collection=collection, content_hash=digest).first():
         if replaces is not None:
@@ -157,7 +161,11 @@ def document_update(*, document: Document, changes: Mapping[str, Any]) -> Docume
     for field in changed:
         setattr(document, field, clean[field])
     document.save(update_fields=[*changed, "updated_at"])
-    if document.chunk_count and document.status != Document.Status.FAILED and document.superseded_at is None:
+    if (
+        document.chunk_count
+        and document.status != Document.Status.FAILED
+        and document.superseded_at is None
+    ):
         _rows_write_anew(document, embedded="title" not in changed)
     collection_touch(collection_id=document.collection_id)
     return document
@@ -170,7 +178,11 @@ def document_move(*, document: Document, collection: Collection) -> Document:
     Its vectors go with it where both collections have one embedding space; else it is read again. Raises ConflictError
     where the same content is there already or the document is being read, QuotaExceededError.
     """
-    document = Document.objects.select_for_update(of=("self",)).select_related("collection").get(pk=document.pk)
+    document = (
+        Document.objects.select_for_update(of=("self",))
+        .select_related("collection")
+        .get(pk=document.pk)
+    )
     former = document.collection
     if former.pk == collection.pk:
         return document

@@ -39,7 +39,12 @@ from retrieval.engine.errors import (
 from retrieval.engine.ports import Vectors
 from retrieval.engine.providers import embeddings
 from retrieval.engine.values import SUMMARY_SEQ, EmbeddingSpace
-from retrieval.knowledge.index_sync.embedding_space import embedder_of, size_of_chunks, space_of, vectors_of
+from retrieval.knowledge.index_sync.embedding_space import (
+    embedder_of,
+    size_of_chunks,
+    space_of,
+    vectors_of,
+)
 from retrieval.knowledge.index_sync.rows import index_rows, row_metadata, summary_chunk
 from retrieval.knowledge.ingest.read_document import ReadDocument
 from retrieval.knowledge.ingest.reader import read_file
@@ -75,7 +80,9 @@ async def document_ingest(document_id: uuid.UUID | str) -> IngestOutcome:
     """
     claim = await sync_to_async(job_claim)(document_id=document_id)
     if claim is None:
-        failed = await Document.objects.filter(pk=document_id, status=Document.Status.FAILED).aexists()
+        failed = await Document.objects.filter(
+            pk=document_id, status=Document.Status.FAILED
+        ).aexists()
         return "failed" if failed else "busy"
     return await _counted(claim)
 
@@ -102,12 +109,16 @@ async def _ingest(claim: Claim) -> IngestOutcome:
     except asyncio.CancelledError:
         await asyncio.shield(sync_to_async(job_give_back)(claim=claim, counted=False))
         raise
-    except Exception as error:  # a worker's outermost loop: one odd document must not stop the others
+    except (
+        Exception
+    ) as error:  # a worker's outermost loop: one odd document must not stop the others
         if is_lack_of_room(error):
             waits = await sync_to_async(job_wait)(claim=claim, reason=DISK_FULL)
             return "waiting" if waits else "failed"
         logger.exception("Document %s: ingest broke off", claim.document_id)
-        reason = worded("An unexpected error ({kind}); the log has the details.", kind=type(error).__name__)
+        reason = worded(
+            "An unexpected error ({kind}); the log has the details.", kind=type(error).__name__
+        )
         await sync_to_async(job_give_back)(claim=claim, reason=reason)
         return "waiting"
 
@@ -176,8 +187,12 @@ def _chunks_store(claim: Claim, read: ReadDocument) -> None:
     Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
     document.parts.all().delete()
     DocumentPart.objects.bulk_create(parts, batch_size=DB_BATCH)
-    if (title := clean_line(read.title)) and document.title == PurePosixPath(document.file_name).stem:
-        document.title = title[:300]  # the uploader gave no title: the document's own is better than its file name
+    if (title := clean_line(read.title)) and document.title == PurePosixPath(
+        document.file_name
+    ).stem:
+        document.title = title[
+            :300
+        ]  # the uploader gave no title: the document's own is better than its file name
     document.language = read.language
     document.summary = read.summary
     document.page_count = read.page_count
@@ -192,7 +207,8 @@ def _chunks_store(claim: Claim, read: ReadDocument) -> None:
 def rows_of_read(document: Document, read: ReadDocument) -> tuple[list[Chunk], list[DocumentPart]]:
     """What was read as rows, not saved."""
     chunks = [
-        Chunk(id=uuid.uuid5(document.pk, str(chunk.seq)), document=document, **asdict(chunk)) for chunk in read.chunks
+        Chunk(id=uuid.uuid5(document.pk, str(chunk.seq)), document=document, **asdict(chunk))
+        for chunk in read.chunks
     ]
     return chunks, [DocumentPart(document=document, **asdict(part)) for part in read.parts]
 
@@ -212,7 +228,9 @@ async def _embed(claim: Claim, space: EmbeddingSpace) -> None:
             chunks = await _batch(claim, engine, space, chunks, last=last)
         try:
             progress = await sync_to_async(_chunks_flag)(claim, chunks, space)
-        except Document.DoesNotExist:  # deleted while its rows were being written, so they have to be cleared here
+        except (
+            Document.DoesNotExist
+        ):  # deleted while its rows were being written, so they have to be cleared here
             await engine.index.delete_document(space, str(document_id))
             raise
         if progress is None:
@@ -249,7 +267,9 @@ async def _batch(
     return written
 
 
-async def _vectors_in_time(engine: Engine, space: EmbeddingSpace, members: Sequence[Chunk]) -> Vectors:
+async def _vectors_in_time(
+    engine: Engine, space: EmbeddingSpace, members: Sequence[Chunk]
+) -> Vectors:
     """Of the first members, at least two where there are two: as many as are embedded within WRITE_AFTER_S."""
     now = asyncio.get_running_loop().time
     deadline = now() + WRITE_AFTER_S
@@ -259,7 +279,9 @@ async def _vectors_in_time(engine: Engine, space: EmbeddingSpace, members: Seque
         part = members[start : start + size]
         stored = [chunk for chunk in part if chunk.embedded]  # their words are still the same
         embedder = partial(embedder_of, space, engine.models)
-        parts.append(await vectors_of(part, space, engine.index, stored=stored, find_embedder=embedder))
+        parts.append(
+            await vectors_of(part, space, engine.index, stored=stored, find_embedder=embedder)
+        )
         if now() > deadline:
             break
     return np.concatenate(parts)
@@ -268,7 +290,11 @@ async def _vectors_in_time(engine: Engine, space: EmbeddingSpace, members: Seque
 def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
     """The next batch, with the document's metadata as they are now, and whether it is the last one."""
     size = WRITE_BATCH
-    todo = Chunk.objects.filter(document=document_id, indexed=False).select_related("document").order_by("seq")
+    todo = (
+        Chunk.objects.filter(document=document_id, indexed=False)
+        .select_related("document")
+        .order_by("seq")
+    )
     chunks = list(todo[: size + 1])
     return chunks[:size], len(chunks) <= size
 
@@ -287,7 +313,9 @@ def _chunks_flag(claim: Claim, chunks: Sequence[Chunk], space: EmbeddingSpace) -
     if chunks and document.title == (used := chunks[0].document).title:
         current = row_metadata(document) == row_metadata(used)
         Chunk.objects.bulk_update(chunks, ["terms"])
-        Chunk.objects.filter(pk__in=[chunk.pk for chunk in chunks]).update(indexed=current, embedded=True)
+        Chunk.objects.filter(pk__in=[chunk.pk for chunk in chunks]).update(
+            indexed=current, embedded=True
+        )
     left = Chunk.objects.filter(document=document, indexed=False).count()
     if left:
         progress = round(1 - (1 - PARSED_SHARE) * left / max(left, document.chunk_count), 4)

@@ -59,7 +59,9 @@ def job_claim(*, document_id: UUID | str) -> Claim | None:
     given_up = job.attempts >= MAX_ATTEMPTS
     attempts = job.attempts if given_up else job.attempts + 1
     running = IngestJob.State.RUNNING
-    if not claim.lease.take(state=running, holder=this_process(), attempts=attempts, started_at=timezone.now()):
+    if not claim.lease.take(
+        state=running, holder=this_process(), attempts=attempts, started_at=timezone.now()
+    ):
         return None
     if given_up:
         reason = counted(
@@ -94,7 +96,9 @@ def job_wait(*, claim: Claim, reason: str) -> bool:
         return False
     pause_s = min(RETRY_FIRST_S * 2**job.waits, RETRY_LAST_S)
     _give_back(claim, reason, pause_s, waits=job.waits + 1, attempts=max(0, job.attempts - 1))
-    Document.objects.filter(pk=claim.document_id).update(**_error_fields(worded("Waiting: {reason}", reason=reason)))
+    Document.objects.filter(pk=claim.document_id).update(
+        **_error_fields(worded("Waiting: {reason}", reason=reason))
+    )
     return True
 
 
@@ -103,20 +107,30 @@ def job_give_back(*, claim: Claim, reason: str = "", counted: bool = True) -> No
     """An attempt broke off. `counted=False`: on request, not through the document's fault."""
     if job := claim.lease.held().select_for_update().first():
         pause_s = RETRY_FIRST_S if counted else 0
-        _give_back(claim, reason, pause_s, attempts=job.attempts if counted else max(0, job.attempts - 1))
+        _give_back(
+            claim, reason, pause_s, attempts=job.attempts if counted else max(0, job.attempts - 1)
+        )
 
 
 @transaction.atomic
 def job_fail(*, claim: Claim, reason: str) -> None:
     """For good: nothing but a new upload starts this document again."""
-    if claim.lease.release(state=IngestJob.State.FAILED, error=_cut(reason), finished_at=timezone.now()):
-        document = Document.objects.select_related("collection__owner").filter(pk=claim.document_id).first()
+    if claim.lease.release(
+        state=IngestJob.State.FAILED, error=_cut(reason), finished_at=timezone.now()
+    ):
+        document = (
+            Document.objects.select_related("collection__owner")
+            .filter(pk=claim.document_id)
+            .first()
+        )
         if document is not None:
             document.status = Document.Status.FAILED
             fields = _error_fields(reason)
             document.error = fields["error"]
             document.error_wording = fields["error_wording"]
-            document.save(update_fields=["status", "error", "error_wording", "updated_at"])  # others listen
+            document.save(
+                update_fields=["status", "error", "error_wording", "updated_at"]
+            )  # others listen
 
 
 def job_finish(*, claim: Claim, document: Document) -> None:
@@ -132,7 +146,9 @@ def job_finish(*, claim: Claim, document: Document) -> None:
 def _give_back(claim: Claim, reason: str, pause_s: float, **counts: int) -> None:
     not_before = timezone.now() + timedelta(seconds=pause_s)
     waiting = IngestJob.State.WAITING
-    claim.lease.release(state=waiting, holder="", not_before=not_before, error=_cut(reason), **counts)
+    claim.lease.release(
+        state=waiting, holder="", not_before=not_before, error=_cut(reason), **counts
+    )
 
 
 def _error_fields(reason: str) -> dict[str, Any]:
@@ -153,7 +169,9 @@ def job_user(document: Document) -> User | None:
 def job_claim_next() -> Claim | None:
     """Take the oldest job of the user whose turn it is."""
     for user_id in turns():
-        jobs = IngestJob.objects.filter(_takeable(timezone.now()), user=user_id).order_by("created_at")
+        jobs = IngestJob.objects.filter(_takeable(timezone.now()), user=user_id).order_by(
+            "created_at"
+        )
         for document_id in jobs.values_list("document_id", flat=True)[:CLAIMS_TRIED]:
             if claim := job_claim(document_id=document_id):
                 return claim
@@ -180,7 +198,9 @@ def turns() -> list[int | None]:
     )
     limit = max(1, settings.RAG.ingest.workers - 1)
     rows = [row for row in users if row["user"] is None or row["running"] < limit]
-    rows.sort(key=lambda row: (row["running"], row["last_turn"] or now - RECENT, row["waiting_since"]))
+    rows.sort(
+        key=lambda row: (row["running"], row["last_turn"] or now - RECENT, row["waiting_since"])
+    )
     return [row["user"] for row in rows]
 
 

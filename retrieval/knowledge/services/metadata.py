@@ -32,13 +32,17 @@ def metadata_clean(values: Mapping[str, Any]) -> dict[str, Any]:
                 clean[name] = None if year == "" else year
             case "tags", tags:
                 parts = tags.replace("，", ",").split(",") if isinstance(tags, str) else tags or ()
-                clean[name] = list(dict.fromkeys(tag for part in parts if (tag := clean_line(part))))
+                clean[name] = list(
+                    dict.fromkeys(tag for part in parts if (tag := clean_line(part)))
+                )
             case _, text:
                 clean[name] = clean_line(text or "")
     document = Document(**clean)
     wrong: dict[str, list[str]] = {}
     try:
-        document.clean_fields(exclude={field.name for field in Document._meta.fields} - clean.keys())
+        document.clean_fields(
+            exclude={field.name for field in Document._meta.fields} - clean.keys()
+        )
     except ValidationError as error:
         wrong = error.message_dict
     if len(document.tags) > MAX_TAGS:

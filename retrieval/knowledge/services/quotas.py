@@ -25,7 +25,8 @@ def usage_of(user: User) -> dict[str, dict[str, Any]]:
     quotas = settings.RAG.quotas
     allowed = {"documents": quotas.documents, "storage_bytes": quotas.storage_mib * MIB}
     return {
-        name: {"used": used[name], "allowed": None if user.is_staff else most or None} for name, most in allowed.items()
+        name: {"used": used[name], "allowed": None if user.is_staff else most or None}
+        for name, most in allowed.items()
     }
 
 

@@ -39,10 +39,18 @@ def _progress(documents: QuerySet[Document]) -> ReadingProgress:
         return ReadingProgress(0, 0)
     since = unread.aggregate(first=Min("created_at"))["first"]
     jobs = IngestJob.objects.filter(document__in=documents)
-    for _ in range(MOST_LINKS):  # a job that ended after `since` and began before it belongs to the same run of work
-        earlier = jobs.filter(finished_at__gte=since, created_at__lt=since).aggregate(first=Min("created_at"))["first"]
+    for _ in range(
+        MOST_LINKS
+    ):  # a job that ended after `since` and began before it belongs to the same run of work
+        earlier = jobs.filter(finished_at__gte=since, created_at__lt=since).aggregate(
+            first=Min("created_at")
+        )["first"]
         if earlier is None:
             break
         since = earlier
-    done = documents.filter(status=Document.Status.READY, jobs__finished_at__gte=since).distinct().count()
+    done = (
+        documents.filter(status=Document.Status.READY, jobs__finished_at__gte=since)
+        .distinct()
+        .count()
+    )
     return ReadingProgress(total=left + done, done=done)

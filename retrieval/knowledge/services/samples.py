@@ -30,16 +30,18 @@ FIRST_RUN = timedelta(days=1)  # in which a loading that broke off is gone on wi
 @cache
 def read_manifest() -> dict[str, Any]:
     """Collections, and documents with their metadata."""
-    manifest: dict[str, Any] = json.loads((SAMPLES_DIR / "manifest.json").read_text(encoding="utf-8"))
+    manifest: dict[str, Any] = json.loads(
+        (SAMPLES_DIR / "manifest.json").read_text(encoding="utf-8")
+    )
     return manifest
 
 
 @cache
 def read_questions() -> list[dict[str, Any]]:
     """Labelled questions: question, language, expects, documents, note; `suggested` where the page offers it."""
-    questions: list[dict[str, Any]] = json.loads((SAMPLES_DIR / "questions.json").read_text(encoding="utf-8"))[
-        "questions"
-    ]
+    questions: list[dict[str, Any]] = json.loads(
+        (SAMPLES_DIR / "questions.json").read_text(encoding="utf-8")
+    )["questions"]
     return questions
 
 
@@ -51,32 +53,47 @@ def samples_load(*, force: bool = False, queue: bool = True) -> list[Document]:
     caller ingests the documents itself.
     """
     marker = Path(settings.DATA_DIR) / MARKER_NAME
-    if not force and (marker.exists() or User.objects.filter(date_joined__lt=timezone.now() - FIRST_RUN).exists()):
+    if not force and (
+        marker.exists() or User.objects.filter(date_joined__lt=timezone.now() - FIRST_RUN).exists()
+    ):
         return []
     manifest = read_manifest()
     collections = {entry["name"]: _collection(entry) for entry in manifest["collections"]}
-    created = [_document(entry, collections[entry["collection"]], queue) for entry in manifest["documents"]]
+    created = [
+        _document(entry, collections[entry["collection"]], queue) for entry in manifest["documents"]
+    ]
     marker.parent.mkdir(parents=True, exist_ok=True)
     marker.touch()
     added = [one.document for one in created if one.outcome == "added"]
-    logger.info("Sample handbook: %d documents added, %d there already", len(added), len(created) - len(added))
+    logger.info(
+        "Sample handbook: %d documents added, %d there already",
+        len(added),
+        len(created) - len(added),
+    )
     return added
 
 
 def sample_questions(user: User | AnonymousUser | None) -> list[dict[str, str]]:
     """`{"text", "language"}` of questions that the samples answer which are searched for the user."""
     searched = default_documents(user).filter(collection__is_sample=True)
-    there = {f"{collection}/{file}" for collection, file in searched.values_list("collection__name", "file_name")}
+    there = {
+        f"{collection}/{file}"
+        for collection, file in searched.values_list("collection__name", "file_name")
+    }
     return [
         {"text": entry["question"], "language": entry["language"]}
         for entry in read_questions()
-        if entry.get("suggested") and entry["expects"] == "ANSWER" and there.issuperset(entry["documents"])
+        if entry.get("suggested")
+        and entry["expects"] == "ANSWER"
+        and there.issuperset(entry["documents"])
     ]
 
 
 def _collection(entry: dict[str, Any]) -> Collection:
     public = Collection.Visibility.PUBLIC
-    made = collection_ensure(owner=None, name=entry["name"], visibility=public, description=entry["description"])
+    made = collection_ensure(
+        owner=None, name=entry["name"], visibility=public, description=entry["description"]
+    )
     Collection.objects.filter(pk=made.pk).update(is_sample=True)
     return made
 

@@ -52,7 +52,9 @@ def collection_share(*, collection: Collection, by: User, name: str, role: str =
         changes["groups"].append(name)
         changes["editor_groups"] += [name] if role == CollectionPerson.Role.EDITOR else []
     elif role:
-        reason = worded("There is no person or group “{name}”; enter the whole name.", name=name[:150])
+        reason = worded(
+            "There is no person or group “{name}”; enter the whole name.", name=name[:150]
+        )
         raise InvalidInputError(fields={"name": [reason]})
     is_public = collection.visibility == Collection.Visibility.PUBLIC
     return collection_publish(collection=collection, by=by, public=is_public, changes=changes)
@@ -74,7 +76,11 @@ def collection_publish(
 
 def is_alone(document: Document) -> bool:
     """Whether its collection holds no other, but for earlier versions."""
-    return not document.collection.documents.exclude(pk=document.pk).filter(superseded_at=None).exists()
+    return (
+        not document.collection.documents.exclude(pk=document.pk)
+        .filter(superseded_at=None)
+        .exists()
+    )
 
 
 @transaction.atomic
@@ -86,11 +92,24 @@ def document_share_alone(*, document: Document, by: User) -> Collection:
     former = document.collection
     if is_alone(document):
         return former
-    stem = " ".join(_NOT_OF_A_NAME.sub(" ", document.title).split())[:NAME_CHARS].strip(" .-") or "document"
-    taken = set(Collection.objects.filter(owner=former.owner, name__startswith=stem).values_list("name", flat=True))
-    name = next(one for one in (stem, *(f"{stem} {number}" for number in range(2, len(taken) + 3))) if one not in taken)
+    stem = (
+        " ".join(_NOT_OF_A_NAME.sub(" ", document.title).split())[:NAME_CHARS].strip(" .-")
+        or "document"
+    )
+    taken = set(
+        Collection.objects.filter(owner=former.owner, name__startswith=stem).values_list(
+            "name", flat=True
+        )
+    )
+    name = next(
+        one
+        for one in (stem, *(f"{stem} {number}" for number in range(2, len(taken) + 3)))
+        if one not in taken
+    )
     alone = collection_create(owner=former.owner, name=name)
-    collection_update(collection=alone, changes={**_shared_with(former), "visibility": former.visibility}, by=by)
+    collection_update(
+        collection=alone, changes={**_shared_with(former), "visibility": former.visibility}, by=by
+    )
     for reply in former.share_replies.all():
         alone.share_replies.create(user=reply.user, accepted=reply.accepted)
     document_move(document=document, collection=alone)
@@ -103,7 +122,8 @@ def _shared_with(collection: Collection) -> dict[str, Any]:
         return {"people": [], "groups": [], "editor_groups": []}
     return {
         "people": [
-            {"username": one.user.username, "role": one.role} for one in collection.people.select_related("user")
+            {"username": one.user.username, "role": one.role}
+            for one in collection.people.select_related("user")
         ],
         "groups": list(collection.groups.values_list("name", flat=True)),
         "editor_groups": list(collection.editor_groups.values_list("name", flat=True)),

@@ -70,7 +70,9 @@ def sync_source_create(*, owner: User, kind: str, collection: str, **values: Any
     if package := PACKAGES.get(SyncSource.Kind(kind)):
         check_installed(package)
     target = collection_for_upload(user=owner, name=collection)
-    return sync_source_update(row=SyncSource(owner=owner, kind=kind, collection=target), changes=values)
+    return sync_source_update(
+        row=SyncSource(owner=owner, kind=kind, collection=target), changes=values
+    )
 
 
 def sync_source_update(*, row: SyncSource, changes: Mapping[str, Any]) -> SyncSource:
@@ -91,7 +93,9 @@ def sync_source_update(*, row: SyncSource, changes: Mapping[str, Any]) -> SyncSo
     row.every_hours = _number(changes, "every_hours", row.every_hours, 0, MOST_HOURS, wrong)
     for option, most in OPTIONS.get(row.kind, {}).items():
         if changes.get(option) not in (None, ""):
-            row.options[option] = _number(changes, option, 0, 0 if option == "depth" else 1, most, wrong)
+            row.options[option] = _number(
+                changes, option, 0, 0 if option == "depth" else 1, most, wrong
+            )
     for option in WORDS.get(row.kind, ()):
         if option in changes and changes[option] != row.options.get(option, ""):
             row.options[option] = clean_line(str(changes[option]))[:MAX_WORD_CHARS]
@@ -109,7 +113,9 @@ def sync_source_update(*, row: SyncSource, changes: Mapping[str, Any]) -> SyncSo
         wrong |= error.message_dict
     if wrong:
         raise InvalidInputError(fields=wrong)
-    row.save(update_fields=None if row._state.adding else CHANGED)  # a run may write the others meanwhile
+    row.save(
+        update_fields=None if row._state.adding else CHANGED
+    )  # a run may write the others meanwhile
     if hours_before and not row.every_hours:
         sync_source_stop(row=row)
     return row
@@ -128,20 +134,29 @@ def _check_address(row: SyncSource) -> None:
     except ValueError:
         is_good = False
     if not is_good or parts.username or parts.password:
-        raise InvalidInputError(worded("Give an address that starts with https:// or http://, without a user name."))
+        raise InvalidInputError(
+            worded("Give an address that starts with https:// or http://, without a user name.")
+        )
     if row.credentials:
         check_credentials_may_go(row.address)
 
 
 def _number(
-    changes: Mapping[str, Any], name: str, default: int, least: int, most: int, wrong: dict[str, list[str]]
+    changes: Mapping[str, Any],
+    name: str,
+    default: int,
+    least: int,
+    most: int,
+    wrong: dict[str, list[str]],
 ) -> int:
     try:
         value = int(changes.get(name, default))
     except (TypeError, ValueError):
         value = -1
     if not least <= value <= most:
-        wrong[name] = [worded("Give a whole number from {least} to {most}.", least=least, most=most)]
+        wrong[name] = [
+            worded("Give a whole number from {least} to {most}.", least=least, most=most)
+        ]
         return default
     return value
 
@@ -159,7 +174,11 @@ def sync_source_start(*, row: SyncSource, dry_run: bool = False) -> None:
 def sync_source_stop(*, row: SyncSource) -> None:
     """A run of it ends within seconds, since its lease is gone; one that waits does not begin."""
     error = {"error": STOPPED, "wording": wording_of(STOPPED)}
-    report = {**row.report, "finished_at": timezone.now().isoformat(), "error": error} if row.report else {}
+    report = (
+        {**row.report, "finished_at": timezone.now().isoformat(), "error": error}
+        if row.report
+        else {}
+    )
     running = SyncSource.objects.exclude(run_out()).filter(pk=row.pk)
     running.update(lease_token=None, lease_expires_at=None, report=report)
     SyncSource.objects.filter(pk=row.pk).update(waits_since=None)
@@ -177,7 +196,9 @@ def _schedule(sender: type[Model], instance: SyncSource, **_: Any) -> None:
     """Its row of django-celery-beat."""
     from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-    interval, _made = IntervalSchedule.objects.get_or_create(every=max(1, instance.every_hours), period="hours")
+    interval, _made = IntervalSchedule.objects.get_or_create(
+        every=max(1, instance.every_hours), period="hours"
+    )
     PeriodicTask.objects.update_or_create(
         name=_task_name(instance),
         defaults={

@@ -58,7 +58,9 @@ class FolderSource(Source):
 def folder_of(address: str) -> Path:
     """As it lies on the disk. Raises PermissionDeniedError where the operator names no folder above it."""
     folder = Path(address).resolve()
-    if not any(folder.is_relative_to(Path(root).resolve()) for root in settings.SITE.source_folders):
+    if not any(
+        folder.is_relative_to(Path(root).resolve()) for root in settings.SITE.source_folders
+    ):
         raise PermissionDeniedError(_allowed())
     return folder
 
@@ -66,5 +68,10 @@ def folder_of(address: str) -> Path:
 def _allowed() -> Sentence:
     roots = settings.SITE.source_folders
     if not roots:
-        return worded("No folder may be read on this site: the operator lists them in RAGSITE_SOURCE_FOLDERS.")
-    return worded("Only these folders may be read: {folders} (set on the server).", folders=", ".join(map(str, roots)))
+        return worded(
+            "No folder may be read on this site: the operator lists them in RAGSITE_SOURCE_FOLDERS."
+        )
+    return worded(
+        "Only these folders may be read: {folders} (set on the server).",
+        folders=", ".join(map(str, roots)),
+    )

@@ -18,7 +18,14 @@ from typing import Any
 
 from ragsite.core.errors import TooLargeError
 from ragsite.core.messages import worded
-from retrieval.knowledge.sync.source import TOO_LARGE, Entry, ListingCutError, Source, SourceAwayError, check_installed
+from retrieval.knowledge.sync.source import (
+    TOO_LARGE,
+    Entry,
+    ListingCutError,
+    Source,
+    SourceAwayError,
+    check_installed,
+)
 
 MIB = 1024 * 1024
 MOST_RECEIVED = 512 * MIB  # of a whole run
@@ -86,7 +93,11 @@ class GitSource(Source):
         file, commit, abort = self.repository.object_store.add_pack()
         try:
             self._client().fetch_pack(
-                b"", lambda *_, **__: [commit_id], self.repository.get_graph_walker(), file.write, depth=1
+                b"",
+                lambda *_, **__: [commit_id],
+                self.repository.get_graph_walker(),
+                file.write,
+                depth=1,
             )
             file.flush()
             check_pack(file.fileno())
@@ -104,7 +115,9 @@ class GitSource(Source):
 
             received = 0
 
-            def _http_request(self, *args: Any, **kwargs: Any) -> tuple[Any, Callable[[int], bytes]]:
+            def _http_request(
+                self, *args: Any, **kwargs: Any
+            ) -> tuple[Any, Callable[[int], bytes]]:
                 response, read = super()._http_request(*args, **kwargs)
 
                 def counted(size: int) -> bytes:
@@ -122,7 +135,9 @@ class GitSource(Source):
                     raise GitProtocolError("the dumb protocol")
                 return found
 
-        names: dict[str, Any] = {name: self.credentials.get(name) or None for name in ("username", "password")}
+        names: dict[str, Any] = {
+            name: self.credentials.get(name) or None for name in ("username", "password")
+        }
         return Client(self.address, pool_manager=self.pools, **names)
 
 
@@ -145,9 +160,18 @@ class _as_source_error:
         )
         from urllib3.exceptions import HTTPError
 
-        foreign = (GitProtocolError, NotGitRepository, ApplyDeltaError, ChecksumMismatch, ObjectFormatException)
+        foreign = (
+            GitProtocolError,
+            NotGitRepository,
+            ApplyDeltaError,
+            ChecksumMismatch,
+            ObjectFormatException,
+        )
         # dulwich raises the others for packs that are damaged.
-        if isinstance(error, (*foreign, HTTPError, zlib.error, OSError, LookupError, ValueError, AssertionError)):
+        if isinstance(
+            error,
+            (*foreign, HTTPError, zlib.error, OSError, LookupError, ValueError, AssertionError),
+        ):
             raise SourceAwayError(
                 worded("The repository cannot be read. Check its address and the credentials.")
             ) from error

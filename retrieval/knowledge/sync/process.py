@@ -45,7 +45,9 @@ ERRORS: tuple[type[AppError], ...] = (ListingCutError, TooLargeError, Unsupporte
 DAMAGED = worded(
     "The source sent something that is damaged, or needs more memory than is allowed. Nothing was deleted."
 )
-SLOW = worded("Looking the source through took more computing time than is allowed. Nothing was deleted.")
+SLOW = worded(
+    "Looking the source through took more computing time than is allowed. Nothing was deleted."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +141,16 @@ def _error(told: Mapping[str, Any]) -> AppError:
 
 
 # ------------------------------------------------------------------------------------------------ in the process
-def _serve(connection: Connection, limits: Limits, kind: str, values: Mapping[str, Any], site: SimpleNamespace) -> None:
-    confinement.confine(memory_mib=limits.memory_mib, cpu_s=limits.cpu_s, written_mib=limits.written_mib)
+def _serve(
+    connection: Connection,
+    limits: Limits,
+    kind: str,
+    values: Mapping[str, Any],
+    site: SimpleNamespace,
+) -> None:
+    confinement.confine(
+        memory_mib=limits.memory_mib, cpu_s=limits.cpu_s, written_mib=limits.written_mib
+    )
     settings.configure(SITE=site)  # all that a source needs of the settings, which hold secrets
     source = KINDS[kind](**values)
     listing: Iterator[Entry] = iter(())
@@ -173,9 +183,15 @@ def _next(listing: Iterator[Entry]) -> tuple[dict[str, Any], bytes]:
     entry = next(listing, None)
     if entry is None:
         return {}, b""
-    fields = {name: getattr(entry, name) for name in ("key", "fingerprint", "name", "size", "place")}
+    fields = {
+        name: getattr(entry, name) for name in ("key", "fingerprint", "name", "size", "place")
+    }
     problem = _told(entry.problem) if entry.problem else None
-    return {"entry": fields, "problem": problem, "has_content": entry.content is not None}, entry.content or b""
+    return {
+        "entry": fields,
+        "problem": problem,
+        "has_content": entry.content is not None,
+    }, entry.content or b""
 
 
 def _told(error: AppError) -> dict[str, Any]:

@@ -27,7 +27,13 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from ragsite.core.errors import AppError, QuotaExceededError, StorageFullError, TooLargeError, UnsupportedFileError
+from ragsite.core.errors import (
+    AppError,
+    QuotaExceededError,
+    StorageFullError,
+    TooLargeError,
+    UnsupportedFileError,
+)
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.messages import worded, wording_of
 from ragsite.core.queueing import enqueue
@@ -37,7 +43,14 @@ from retrieval.knowledge.ingest.sniff import EXTENSIONS
 from retrieval.knowledge.selectors import writable_collections
 from retrieval.knowledge.services.document_keys import document_put, key_delete
 from retrieval.knowledge.sync.process import SourceProcess, source_open
-from retrieval.knowledge.sync.source import TOO_LARGE, Entry, ListingCutError, PartAwayError, Source, SourceAwayError
+from retrieval.knowledge.sync.source import (
+    TOO_LARGE,
+    Entry,
+    ListingCutError,
+    PartAwayError,
+    Source,
+    SourceAwayError,
+)
 from retrieval.models import MAX_KEY_CHARS, DocumentKey, SyncSource
 
 TASK = "retrieval.tasks.sync_source_run"
@@ -48,7 +61,9 @@ RENEWED_EVERY_S = 2.0
 MOST_LISTED = 100_000
 MOST_READ = 2000  # entries of one run
 ERRORS_TOLD = 20
-NOTHING_LISTED = worded("The source lists nothing, although it held files before. Nothing was deleted.")
+NOTHING_LISTED = worded(
+    "The source lists nothing, although it held files before. Nothing was deleted."
+)
 NOT_ALLOWED = worded("The owner may not change the collection any more.")
 RUN_OVER = worded("The run took too long and was ended; the next one goes on.")
 logger = logging.getLogger(__name__)
@@ -111,7 +126,9 @@ def _begun(lease: Lease, *, dry_run: bool) -> bool:
 def runs_waiting() -> QuerySet[SyncSource]:
     """Sources whose run was asked for and has not begun, the first one first, of owners of whom no run is under way."""
     running = SyncSource.objects.exclude(run_out()).filter(owner=OuterRef("owner"))
-    return SyncSource.objects.filter(~Exists(running), waits_since__isnull=False).order_by("waits_since", "pk")
+    return SyncSource.objects.filter(~Exists(running), waits_since__isnull=False).order_by(
+        "waits_since", "pk"
+    )
 
 
 def _run(row: SyncSource, lease: Lease, *, dry_run: bool) -> Report | None:
@@ -126,7 +143,9 @@ def _run(row: SyncSource, lease: Lease, *, dry_run: bool) -> Report | None:
         run.report.error = _error(error.message)
     except Exception as error:  # a worker's outermost loop: also the time limit of its task
         logger.exception("source %s: the run broke off", row.pk)
-        run.report.error = _error(worded("The run was interrupted ({kind}).", kind=type(error).__name__))
+        run.report.error = _error(
+            worded("The run was interrupted ({kind}).", kind=type(error).__name__)
+        )
     finally:
         run.report.finished_at = timezone.now().isoformat()
         lease.release(report=asdict(run.report), version=version)
@@ -140,14 +159,20 @@ class _Run:
         self.report = report
         self.ends_at = time.monotonic() + RUN_S
         self.renewed_at = time.monotonic()
-        keys = DocumentKey.objects.filter(collection=row.collection, source=str(row.pk)).select_related("document")
+        keys = DocumentKey.objects.filter(
+            collection=row.collection, source=str(row.pk)
+        ).select_related("document")
         self.known = {key.key: key for key in keys}
         self.most_bytes = settings.RAG.ingest.max_file_mib * MIB
 
     def work(self) -> str:
         """The source's version where all of it was taken in. Raises AppError, LeaseLostError."""
         allowed = writable_collections(self.row.owner).filter(pk=self.row.collection_id).exists()
-        if not allowed or not self.row.owner.is_active or (self.row.kind == "folder" and not self.row.owner.is_staff):
+        if (
+            not allowed
+            or not self.row.owner.is_active
+            or (self.row.kind == "folder" and not self.row.owner.is_staff)
+        ):
             raise SourceAwayError(NOT_ALLOWED)
         source = source_open(self.row, check=self._check)
         try:
@@ -185,7 +210,11 @@ class _Run:
             return seen, False
         except PartAwayError as error:  # what lies there may still be there
             self.report.error = _error(error.message)
-            seen |= {key for key in self.known if not error.folders.isdisjoint(map(str, PurePosixPath(key).parents))}
+            seen |= {
+                key
+                for key in self.known
+                if not error.folders.isdisjoint(map(str, PurePosixPath(key).parents))
+            }
         return seen, True
 
     def _take(self, source: Source | SourceProcess, entry: Entry) -> None:
@@ -196,7 +225,12 @@ class _Run:
             DocumentKey.objects.filter(pk=row.pk).update(missing_since=None)
         if PurePath(entry.name).suffix.lower() not in EXTENSIONS:
             report.skipped += 1
-        elif row is not None and entry.fingerprint and entry.fingerprint == row.fingerprint and not entry.problem:
+        elif (
+            row is not None
+            and entry.fingerprint
+            and entry.fingerprint == row.fingerprint
+            and not entry.problem
+        ):
             report.unchanged += 1
         elif entry.problem is None and report.added + report.changed + report.failed >= MOST_READ:
             report.left += 1
@@ -211,7 +245,9 @@ class _Run:
             except AppError as error:
                 report.failed += 1
                 if len(report.errors) < ERRORS_TOLD:
-                    report.errors.append({"key": clean_text(entry.key)[:MAX_KEY_CHARS], **_error(error.message)})
+                    report.errors.append(
+                        {"key": clean_text(entry.key)[:MAX_KEY_CHARS], **_error(error.message)}
+                    )
                 if isinstance(error, TooLargeError | UnsupportedFileError) and not report.dry_run:
                     self._remember(entry)
 
@@ -219,7 +255,9 @@ class _Run:
         if entry.problem is not None:
             raise entry.problem
         if len(entry.key) > MAX_KEY_CHARS or clean_text(entry.key) != entry.key:
-            raise SourceAwayError(worded("The name is too long, or holds characters that cannot be stored."))
+            raise SourceAwayError(
+                worded("The name is too long, or holds characters that cannot be stored.")
+            )
         if entry.size > self.most_bytes:
             raise TooLargeError(TOO_LARGE)
         data = source.read(entry, self.most_bytes)

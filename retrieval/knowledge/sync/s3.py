@@ -16,7 +16,14 @@ from urllib.parse import quote, urlsplit
 from lxml import etree
 
 from ragsite.core.messages import worded
-from retrieval.knowledge.sync.source import Entry, Frontier, ListingCutError, Source, SourceAwayError, length_of
+from retrieval.knowledge.sync.source import (
+    Entry,
+    Frontier,
+    ListingCutError,
+    Source,
+    SourceAwayError,
+    length_of,
+)
 
 LISTING_BYTES = 8 * 1024 * 1024  # of 1,000 objects at once
 MOST_LISTINGS = 1000
@@ -30,9 +37,13 @@ class S3Source(Source):
         prefix = self._place()[2]
         listings = Frontier("", most=MOST_LISTINGS)
         for token in listings:
-            query = {"list-type": "2", "prefix": prefix} | ({"continuation-token": token} if token else {})
+            query = {"list-type": "2", "prefix": prefix} | (
+                {"continuation-token": token} if token else {}
+            )
             try:
-                page = etree.fromstring(self._call("", query, LISTING_BYTES), etree.XMLParser(resolve_entities=False))
+                page = etree.fromstring(
+                    self._call("", query, LISTING_BYTES), etree.XMLParser(resolve_entities=False)
+                )
                 if etree.QName(page).localname != "ListBucketResult":
                     raise etree.XMLSyntaxError("another document", 0, 0, 0)
             except etree.XMLSyntaxError as error:
@@ -43,7 +54,9 @@ class S3Source(Source):
                 key = item.findtext("{*}Key", "")
                 if not key.endswith("/"):
                     etag = item.findtext("{*}ETag", "").strip('"')
-                    yield Entry(key, etag, PurePosixPath(key).name, length_of(item.findtext("{*}Size")))
+                    yield Entry(
+                        key, etag, PurePosixPath(key).name, length_of(item.findtext("{*}Size"))
+                    )
             if page.findtext("{*}IsTruncated") != "true":
                 return
             following = page.findtext("{*}NextContinuationToken", "")
@@ -62,10 +75,14 @@ class S3Source(Source):
     def _call(self, key: str, query: Mapping[str, str], most_bytes: int) -> bytes:
         host, bucket, _ = self._place()
         path = quote(f"/{bucket}/{key}" if key else f"/{bucket}", safe="/-_.~")
-        query_text = "&".join(f"{name}={quote(value, safe='-_.~')}" for name, value in sorted(query.items()))
+        query_text = "&".join(
+            f"{name}={quote(value, safe='-_.~')}" for name, value in sorted(query.items())
+        )
         headers = self._signed(urlsplit(host).netloc, path, query_text, datetime.now(UTC))
         return self.get(
-            f"{host}{path}?{query_text}" if query_text else f"{host}{path}", most_bytes=most_bytes, headers=headers
+            f"{host}{path}?{query_text}" if query_text else f"{host}{path}",
+            most_bytes=most_bytes,
+            headers=headers,
         ).body
 
     def _signed(self, host: str, path: str, query: str, now: datetime) -> dict[str, str]:

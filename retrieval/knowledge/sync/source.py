@@ -10,7 +10,13 @@ from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
-from ragsite.core.errors import AppError, ConflictError, PermissionDeniedError, TooLargeError, UnavailableError
+from ragsite.core.errors import (
+    AppError,
+    ConflictError,
+    PermissionDeniedError,
+    TooLargeError,
+    UnavailableError,
+)
 from ragsite.core.messages import worded
 from ragsite.core.outgoing import Answer, fetch, guarded_pools, is_named
 
@@ -36,13 +42,17 @@ class PartAwayError(SourceAwayError):
 
     def __init__(self, folders: Collection[str]) -> None:
         first = min(folders)[:200]
-        super().__init__(worded("A folder cannot be read; nothing in it is deleted: {folder}", folder=first))
+        super().__init__(
+            worded("A folder cannot be read; nothing in it is deleted: {folder}", folder=first)
+        )
         self.folders = frozenset(folders)
 
 
 class SourceKindMissingError(ConflictError):
     code = "source_kind_missing"
-    message = worded("Sources of this kind need extra packages: pip install -c constraints.txt -e '.[sources]'")
+    message = worded(
+        "Sources of this kind need extra packages: pip install -c constraints.txt -e '.[sources]'"
+    )
 
 
 class ListingCutError(SourceAwayError):
@@ -138,7 +148,9 @@ class Source:
         """An answer that is a success and whole. Raises SourceAwayError, TooLargeError."""
         answer = fetch(self.pools, method, url, most_bytes=most_bytes, headers=headers, body=body)
         if answer.status >= 300:
-            raise SourceAwayError(worded("The source answers with status {status}.", status=answer.status))
+            raise SourceAwayError(
+                worded("The source answers with status {status}.", status=answer.status)
+            )
         if answer.is_cut:
             raise TooLargeError(TOO_LARGE)
         return answer

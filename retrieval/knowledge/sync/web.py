@@ -79,9 +79,17 @@ class WebSource(Source):
         """Addresses on the sitemap's own host, with the day of their last change."""
         sitemaps = Frontier(self.address, most=MOST_SITEMAPS)
         for sitemap in sitemaps:
-            answer = fetch(self.pools, "GET", sitemap, most_bytes=SITEMAP_BYTES, headers=self.basic_auth(sitemap))
+            answer = fetch(
+                self.pools,
+                "GET",
+                sitemap,
+                most_bytes=SITEMAP_BYTES,
+                headers=self.basic_auth(sitemap),
+            )
             if answer.status >= 300:
-                raise SourceAwayError(worded("The source answers with status {status}.", status=answer.status))
+                raise SourceAwayError(
+                    worded("The source answers with status {status}.", status=answer.status)
+                )
             body = answer.body
             is_cut = answer.is_cut
             if body[:2] == b"\x1f\x8b":
@@ -89,7 +97,9 @@ class WebSource(Source):
                 body = unpacking.decompress(body, SITEMAP_BYTES)
                 is_cut = bool(unpacking.unconsumed_tail)
             kind = ""
-            parser: Any = etree.XMLPullParser(("end",), recover=True, resolve_entities=False, no_network=True)
+            parser: Any = etree.XMLPullParser(
+                ("end",), recover=True, resolve_entities=False, no_network=True
+            )
             for start in range(0, len(body), 65536):
                 parser.feed(body[start : start + 65536])
                 for _, element in parser.read_events():
@@ -108,13 +118,20 @@ class WebSource(Source):
                             yield url, modified
             if is_cut:
                 raise ListingCutError
-            if kind not in ("urlset", "sitemapindex"):  # its last end: else the rest of it did not come
+            if kind not in (
+                "urlset",
+                "sitemapindex",
+            ):  # its last end: else the rest of it did not come
                 raise SourceAwayError(worded("This is no sitemap, or not a whole one."))
 
     def _of_links(self, known: Mapping[str, str]) -> Iterator[Entry]:
         depth = int(self.options.get("depth", DEPTH))
         start = urldefrag(self.address)[0]
-        below = start if start.endswith("/") else f"{start.rpartition('/')[0] if urlsplit(start).path else start}/"
+        below = (
+            start
+            if start.endswith("/")
+            else f"{start.rpartition('/')[0] if urlsplit(start).path else start}/"
+        )
         pages = Frontier((start, 0), most=self._most(), too_many=self._too_many())
         is_whole = True
         for url, far in pages:
@@ -129,13 +146,17 @@ class WebSource(Source):
                 if link != start and link.startswith(below):
                     pages.add((link, far + 1), key=link)
         if not is_whole:
-            raise ListingCutError(worded("A page that leads to others could not be read. Nothing was deleted."))
+            raise ListingCutError(
+                worded("A page that leads to others could not be read. Nothing was deleted.")
+            )
 
     def _most(self) -> int:
         return int(self.options.get("most_pages", MOST_PAGES))
 
     def _too_many(self) -> str:
-        return worded("There are more pages than the {most} that this source may read.", most=self._most())
+        return worded(
+            "There are more pages than the {most} that this source may read.", most=self._most()
+        )
 
     # -------------------------------------------------------------------------------------------- a page
     def _page(
@@ -156,31 +177,43 @@ class WebSource(Source):
             if answer.status in GONE:
                 return None, []
             if answer.status >= 300:
-                raise SourceAwayError(worded("The source answers with status {status}.", status=answer.status))
+                raise SourceAwayError(
+                    worded("The source answers with status {status}.", status=answer.status)
+                )
             if answer.is_cut:
                 raise TooLargeError(TOO_LARGE)
         except AppError as error:
             return Entry(url, known.get(url, ""), _name(url), problem=error), None
         return self._read_page(url, answer, fingerprint, follow)
 
-    def _read_page(self, url: str, answer: Answer, fingerprint: str, follow: bool) -> tuple[Entry, list[str] | None]:
+    def _read_page(
+        self, url: str, answer: Answer, fingerprint: str, follow: bool
+    ) -> tuple[Entry, list[str] | None]:
         tag = fingerprint or answer.headers.get("etag", "")[:200]
         if answer.headers.get("content-type", "").partition(";")[0].strip().lower() not in HTML:
-            return Entry(url, tag or _digest(answer.body), _name(url, ""), len(answer.body), answer.body), []
+            return Entry(
+                url, tag or _digest(answer.body), _name(url, ""), len(answer.body), answer.body
+            ), []
         links: list[str] = []
         try:
             root = html_tree(answer.body)
         except DocumentUnreadableError as error:
             return Entry(url, tag, _name(url), problem=error), None
         if follow:
-            links = [_joined(answer.url, link.get("href", "")) for link in root.iterfind(".//a[@href]")]
+            links = [
+                _joined(answer.url, link.get("href", "")) for link in root.iterfind(".//a[@href]")
+            ]
         content = _main_text(root, root.findtext(".//title") or "")
         problem = None if content else UnsupportedFileError(NO_TEXT)
-        return Entry(url, tag or _digest(content), _name(url), len(content), content, problem), links
+        return Entry(
+            url, tag or _digest(content), _name(url), len(content), content, problem
+        ), links
 
     def _read_robots(self) -> None:
         """RFC 9309: without one everything is allowed; while it can't be read, nothing."""
-        answer = fetch(self.pools, "GET", urljoin(self.address, "/robots.txt"), most_bytes=ROBOTS_BYTES)
+        answer = fetch(
+            self.pools, "GET", urljoin(self.address, "/robots.txt"), most_bytes=ROBOTS_BYTES
+        )
         if answer.status >= 500:
             raise SourceAwayError(worded("robots.txt of this host cannot be read."))
         text = answer.body.decode("utf-8", "replace") if answer.status < 300 else ""
@@ -191,9 +224,16 @@ def _main_text(page: Any, title: str) -> bytes:
     """As Markdown, without menus and the like; empty where there is none."""
     import trafilatura
 
-    text = trafilatura.extract(page, output_format="markdown", include_tables=True, include_comments=False) or ""
+    text = (
+        trafilatura.extract(
+            page, output_format="markdown", include_tables=True, include_comments=False
+        )
+        or ""
+    )
     heading = " ".join(title.split())
-    return (f"# {heading}\n\n{text}" if text and heading and not text.startswith("# ") else text).encode()
+    return (
+        f"# {heading}\n\n{text}" if text and heading and not text.startswith("# ") else text
+    ).encode()
 
 
 def _joined(base: str, link: str) -> str:
@@ -208,7 +248,9 @@ def _name(url: str, suffix: str = ".md") -> str:
     """A file's name for it. suffix: of pages, whatever their address ends with."""
     parts = urlsplit(url)
     path = PurePosixPath(unquote(parts.path))
-    stem = (path.stem if path.suffix.lower() in (*EXTENSIONS, ".php", ".aspx") else path.name) or parts.netloc
+    stem = (
+        path.stem if path.suffix.lower() in (*EXTENSIONS, ".php", ".aspx") else path.name
+    ) or parts.netloc
     return f"{stem}{suffix}" if suffix else path.name
 
 

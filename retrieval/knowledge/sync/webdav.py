@@ -9,7 +9,14 @@ from urllib.parse import unquote, urljoin, urlsplit
 from lxml import etree
 
 from ragsite.core.messages import worded
-from retrieval.knowledge.sync.source import Entry, Frontier, PartAwayError, Source, SourceAwayError, length_of
+from retrieval.knowledge.sync.source import (
+    Entry,
+    Frontier,
+    PartAwayError,
+    Source,
+    SourceAwayError,
+    length_of,
+)
 
 LISTING_BYTES = 32 * 1024 * 1024  # of one folder
 MOST_FOLDERS = 10_000
@@ -40,23 +47,33 @@ class WebDavSource(Source):
                     folders.add(f"{url.rstrip('/')}/", key=f"{path.rstrip('/')}/")
                     continue
                 size = item.findtext(".//{DAV:}getcontentlength") or "0"
-                tag = item.findtext(".//{DAV:}getetag") or f"{item.findtext('.//{DAV:}getlastmodified', '')}-{size}"
+                tag = (
+                    item.findtext(".//{DAV:}getetag")
+                    or f"{item.findtext('.//{DAV:}getlastmodified', '')}-{size}"
+                )
                 key = path.removeprefix(root)
                 yield Entry(key, tag[:200], PurePosixPath(key).name, length_of(size), place=url)
         if away:
             raise PartAwayError(away)
 
     def read(self, entry: Entry, most_bytes: int) -> bytes:
-        return self.get(entry.place, most_bytes=most_bytes, headers=self.basic_auth(entry.place)).body
+        return self.get(
+            entry.place, most_bytes=most_bytes, headers=self.basic_auth(entry.place)
+        ).body
 
     def _listed(self, folder: str) -> list[tuple[str, etree._Element]]:
         headers = {"Depth": "1", "Content-Type": "application/xml", **self.basic_auth(folder)}
-        answer = self.get(folder, method="PROPFIND", most_bytes=LISTING_BYTES, headers=headers, body=ASKED)
+        answer = self.get(
+            folder, method="PROPFIND", most_bytes=LISTING_BYTES, headers=headers, body=ASKED
+        )
         try:
             root = etree.fromstring(answer.body, etree.XMLParser(resolve_entities=False))
         except etree.XMLSyntaxError as error:
             raise SourceAwayError(worded("The server does not answer like WebDAV.")) from error
-        return [(urlsplit(item.findtext("{DAV:}href", "")).path, item) for item in root.iterfind("{DAV:}response")]
+        return [
+            (urlsplit(item.findtext("{DAV:}href", "")).path, item)
+            for item in root.iterfind("{DAV:}response")
+        ]
 
 
 def _path(url: str) -> str:

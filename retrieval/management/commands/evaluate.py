@@ -37,12 +37,23 @@ class Command(BaseCommand):
         stages = ",".join(STAGES)
         help_text = translate("separated by commas: {stages}", stages=stages)
         parser.add_argument("--stages", type=parse_stages, default=stages, help=help_text)
-        parser.add_argument("--k", type=_count, default=10, help=_("cut-off of nDCG and recall (default 10)"))
-        parser.add_argument("--limit", type=_count, help=_("at most so many questions, always the same ones"))
-        parser.add_argument("--no-decisions", action="store_true", help=_("rank only; don't run the workflow"))
+        parser.add_argument(
+            "--k", type=_count, default=10, help=_("cut-off of nDCG and recall (default 10)")
+        )
+        parser.add_argument(
+            "--limit", type=_count, help=_("at most so many questions, always the same ones")
+        )
+        parser.add_argument(
+            "--no-decisions", action="store_true", help=_("rank only; don't run the workflow")
+        )
         parser.add_argument("--json", action="store_true", help=_("print the result as JSON"))
         parser.add_argument("--save", type=Path, metavar="FILE", help=_("store the result"))
-        parser.add_argument("--compare", type=Path, metavar="FILE", help=_("print the change against a stored result"))
+        parser.add_argument(
+            "--compare",
+            type=Path,
+            metavar="FILE",
+            help=_("print the change against a stored result"),
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
@@ -56,7 +67,9 @@ class Command(BaseCommand):
         try:
             with index_of_its_own(settings.RAG) as uri:
                 decisions = not options["no_decisions"]
-                work = evaluate(dataset, stages, k=k, decisions=decisions, settings=settings.RAG, uri=uri)
+                work = evaluate(
+                    dataset, stages, k=k, decisions=decisions, settings=settings.RAG, uri=uri
+                )
                 result = asyncio.run(_stoppable(work))
         except (AppError, ModelError, milvus_lite.MilvusLiteError) as error:
             raise CommandError(str(error)) from error
@@ -67,7 +80,9 @@ class Command(BaseCommand):
         as_json = json.dumps(result.as_dict(), ensure_ascii=False, indent=2)
         self.stdout.write(as_json if options["json"] else report.summary(result))
         if before is not None:
-            (self.stderr if options["json"] else self.stdout).write(report.comparison(result, before))
+            (self.stderr if options["json"] else self.stdout).write(
+                report.comparison(result, before)
+            )
         if options["save"]:
             report.save(result, options["save"])
 

@@ -36,21 +36,30 @@ POLL_S = 1.0
 
 
 class Command(EngineCommand):
-    help = _("Bring files, folders and globs into a collection; exit 1 if any failed, the rest is kept.")
+    help = _(
+        "Bring files, folders and globs into a collection; exit 1 if any failed, the rest is kept."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "paths", nargs="+", metavar="PATH", help=_("a file, a folder, or a glob such as 'docs/**/*.md'")
+            "paths",
+            nargs="+",
+            metavar="PATH",
+            help=_("a file, a folder, or a glob such as 'docs/**/*.md'"),
         )
         parser.add_argument(
-            "--collection", required=True, help=_("a name, created if missing; or owner/name, or an id")
+            "--collection",
+            required=True,
+            help=_("a name, created if missing; or owner/name, or an id"),
         )
         parser.add_argument("--department", default="")
         parser.add_argument("--doc-type", default="")
         parser.add_argument("--policy-year", default="")
         parser.add_argument("--tags", default="", help=_("separated by commas"))
         parser.add_argument(
-            "--owner", default="", help=_("a user's name; without it a name means the site's public collection")
+            "--owner",
+            default="",
+            help=_("a user's name; without it a name means the site's public collection"),
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -59,7 +68,10 @@ class Command(EngineCommand):
         name = options["collection"]
         if files:  # else no collection is made either
             try:
-                values = {name: options[name] for name in ("department", "doc_type", "policy_year", "tags")}
+                values = {
+                    name: options[name]
+                    for name in ("department", "doc_type", "policy_year", "tags")
+                }
                 metadata = metadata_clean(values)
                 collection = _collection(options["collection"], options["owner"])
             except AppError as error:
@@ -76,7 +88,9 @@ class Command(EngineCommand):
             )
         )
         for path, reason in failures:
-            self.stdout.write("  " + translate("failed: {name}: {reason}", name=path, reason=reason))
+            self.stdout.write(
+                "  " + translate("failed: {name}: {reason}", name=path, reason=reason)
+            )
         if failures:
             sys.exit(1)
 
@@ -95,7 +109,9 @@ async def _ingest_all(
         except AppError as error:
             failures.append((str(path), str(localized(error.message))))
         except OSError as error:
-            failures.append((str(path), translate("cannot be read: {problem}", problem=error.strerror)))
+            failures.append(
+                (str(path), translate("cannot be read: {problem}", problem=error.strerror))
+            )
         else:
             if reason := await _finish(created.document):
                 failures.append((str(path), reason))
@@ -140,7 +156,9 @@ def _collection(named: str, owner_name: str) -> Collection:
     if address.id is not None:
         return collection_named(named)
     if owner_name and address.owner not in (None, owner_name):
-        raise CommandError(translate("{name} is not a collection of {owner}.", name=named, owner=owner_name))
+        raise CommandError(
+            translate("{name} is not a collection of {owner}.", name=named, owner=owner_name)
+        )
     name = address.name
     owner_name = owner_name or address.owner or ""
     owner = User.objects.filter(username=owner_name).first() if owner_name else None
@@ -179,6 +197,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 def _sentence(error: AppError) -> str:
     named = "; ".join(
-        f"{field}: {' '.join(str(localized(text)) for text in texts)}" for field, texts in error.fields.items()
+        f"{field}: {' '.join(str(localized(text)) for text in texts)}"
+        for field, texts in error.fields.items()
     )
     return named or str(localized(error.message))

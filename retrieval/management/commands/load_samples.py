@@ -12,7 +12,9 @@ from retrieval.knowledge.services.samples import read_manifest, samples_load
 
 
 class Command(BaseCommand):
-    help = _("Load the sample handbook of Northlake University; documents that are there already stay as they are.")
+    help = _(
+        "Load the sample handbook of Northlake University; documents that are there already stay as they are."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         added = len(samples_load(force=True))

@@ -22,11 +22,17 @@ class Command(EngineCommand):
     help = _("Rebuild the search index from the database, without taking search away meanwhile.")
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--collection", default="", help=_("only the index that holds this one; without it, all"))
+        parser.add_argument(
+            "--collection",
+            default="",
+            help=_("only the index that holds this one; without it, all"),
+        )
         parser.add_argument(
             "--reembed",
             action="store_true",
-            help=_("embed with the model for new collections, e.g. what was ingested while Ollama was not running"),
+            help=_(
+                "embed with the model for new collections, e.g. what was ingested while Ollama was not running"
+            ),
         )
 
     def handle(self, *_: Any, collection: str, reembed: bool, **__: Any) -> None:
@@ -36,15 +42,22 @@ class Command(EngineCommand):
         with tqdm(unit="chunk", disable=not sys.stderr.isatty()) as bar:
             named = await sync_to_async(collection_named)(name) if name else None
             if reembed:
-                embedded = Collection.objects.exclude(embedding_model="").order_by("name", "created_at")
+                embedded = Collection.objects.exclude(embedding_model="").order_by(
+                    "name", "created_at"
+                )
                 for collection in [named] if named else [each async for each in embedded]:
                     self.stdout.write(await _reembedded(collection, bar.update))
                 return
             space = collection_space(named) if named else None
-            written = 0 if named and space is None else await index_rebuild(only=space, report=bar.update)
+            written = (
+                0 if named and space is None else await index_rebuild(only=space, report=bar.update)
+            )
             title = named.name if named else "Milvus"
             text = translate_count(
-                "{name}: {count} chunk written again", "{name}: {count} chunks written again", written, name=title
+                "{name}: {count} chunk written again",
+                "{name}: {count} chunks written again",
+                written,
+                name=title,
             )
             self.stdout.write(text)
 
@@ -57,4 +70,6 @@ async def _reembedded(collection: Collection, report: Report) -> str:
     space = await collection_reembed(collection=collection, report=report)
     if space == before:
         return translate("{name}: already embedded by {model}", name=name, model=space.model)
-    return translate("{name}: moved from {before} to {after}", name=name, before=before.model, after=space.model)
+    return translate(
+        "{name}: moved from {before} to {after}", name=name, before=before.model, after=space.model
+    )

@@ -35,16 +35,24 @@ class Command(EngineCommand):
             help=_("a name, owner/name or an id; may be given several times"),
         )
         parser.add_argument("--top-k", type=int, default=settings.RAG.search.top_k)
-        parser.add_argument("--json", action="store_true", help=_("print what POST /api/search answers"))
+        parser.add_argument(
+            "--json", action="store_true", help=_("print what POST /api/search answers")
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         if not 1 <= options["top_k"] <= settings.RAG.search.max_top_k:
-            raise CommandError(translate("--top-k must be from 1 to {most}.", most=settings.RAG.search.max_top_k))
+            raise CommandError(
+                translate("--top-k must be from 1 to {most}.", most=settings.RAG.search.max_top_k)
+            )
         if options["json"]:
             logging.disable(logging.WARNING)
-        result = self.with_engine(lambda: _search(options["query"], options["collection"], options["top_k"]))
+        result = self.with_engine(
+            lambda: _search(options["query"], options["collection"], options["top_k"])
+        )
         if options["json"]:
-            self.stdout.write(json.dumps(SearchResultSerializer(result).data, ensure_ascii=False, indent=2))
+            self.stdout.write(
+                json.dumps(SearchResultSerializer(result).data, ensure_ascii=False, indent=2)
+            )
         else:
             self._print(result)
 
@@ -55,13 +63,17 @@ class Command(EngineCommand):
             self._print_candidate(number, candidate)
         for reason in result.degraded:
             self.stdout.write(translate("Done another way: {reason}", reason=reason))
-        self.stdout.write(", ".join(f"{stage} {ms:.0f} ms" for stage, ms in result.timings_ms.items()))
+        self.stdout.write(
+            ", ".join(f"{stage} {ms:.0f} ms" for stage, ms in result.timings_ms.items())
+        )
 
     def _print_candidate(self, number: int, candidate: ScoredChunk) -> None:
         chunk = candidate.chunk
         page = translate(", page {page}", page=chunk.page) if chunk.page else ""
         heading = f" › {chunk.heading}" if chunk.heading not in ("", chunk.title) else ""
-        scores = "  ".join(f"{name} {value:.3f}" for name, value in candidate.scores.as_dict().items())
+        scores = "  ".join(
+            f"{name} {value:.3f}" for name, value in candidate.scores.as_dict().items()
+        )
         ranks = "  ".join(f"{leg} #{rank}" for leg, rank in candidate.ranks.items())
         snippet = " ".join(chunk.text.split())[:SNIPPET_CHARS]
         self.stdout.write(f"{number:>2}. {chunk.title}{page}{heading}")

@@ -83,7 +83,9 @@ def test_stop_words_are_dropped_but_not_acronyms_or_negations() -> None:
         ("于乐，前中国足球运动员。", "2012年于乐以什么方式加盟？", "于乐"),
     ],
 )
-def test_a_chinese_name_is_searched_for_whatever_stands_beside_it(document: str, question: str, name: str) -> None:
+def test_a_chinese_name_is_searched_for_whatever_stands_beside_it(
+    document: str, question: str, name: str
+) -> None:
     assert name in set(search_terms(question)) & set(analyze(document))
 
 
@@ -91,7 +93,9 @@ def test_a_chinese_name_is_searched_for_whatever_stands_beside_it(document: str,
 @example("㏠𠀀")  # each Chinese character stands in the field once more
 def test_a_plain_tokenizer_leaves_terms_as_they_are(text: str) -> None:
     terms, field = analyze(text), terms_text(text)
-    assert re.findall(r"\w+", field.lower()) == field.split()  # Milvus Lite: `standard`; a server: `whitespace`
+    assert (
+        re.findall(r"\w+", field.lower()) == field.split()
+    )  # Milvus Lite: `standard`; a server: `whitespace`
     assert set(terms) <= set(field.split())
     assert all(0 < len(term) <= MAX_TERM_CHARS for term in terms)
 
@@ -99,7 +103,10 @@ def test_a_plain_tokenizer_leaves_terms_as_they_are(text: str) -> None:
 def test_threads_get_the_same_terms() -> None:
     text = "Running regulations 圖書館開放時間 generalizations nationalities"
     expected, seen = analyze(text), []
-    threads = [threading.Thread(target=lambda: seen.extend(analyze(text) for _ in range(20))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: seen.extend(analyze(text) for _ in range(20)))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -46,7 +46,9 @@ class Counting:
         return "books" in terms
 
 
-def cached(searcher: Counting, *, user_id: str = "1", how: str = "zscore", seconds: int = 3600) -> CachedSearcher:
+def cached(
+    searcher: Counting, *, user_id: str = "1", how: str = "zscore", seconds: int = 3600
+) -> CachedSearcher:
     return CachedSearcher(searcher, SharedSearchCache(), user_id=user_id, how=how, seconds=seconds)
 
 
@@ -81,7 +83,9 @@ async def test_another_search_is_made_anew(changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("other", [{"user_id": "2"}, {"how": "seed"}])
-async def test_another_user_and_another_way_to_search_find_nothing_of_it(other: dict[str, str]) -> None:
+async def test_another_user_and_another_way_to_search_find_nothing_of_it(
+    other: dict[str, str],
+) -> None:
     searcher = Counting()
     await cached(searcher).search(REQUEST)
     await cached(searcher, **other).search(REQUEST)
@@ -106,7 +110,10 @@ async def test_nothing_is_found_again_while_the_index_is_not_whole() -> None:
 async def test_a_cache_that_is_away_costs_a_search_alone(settings: Any) -> None:
     settings.CACHES = {
         "default": settings.CACHES["default"],
-        "searches": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "redis://127.0.0.1:1/0"},
+        "searches": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": "redis://127.0.0.1:1/0",
+        },
     }
     searcher = Counting()
     for _ in range(2):

@@ -14,7 +14,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragsite.core.rag_settings import MilvusSettings
-from retrieval.engine.search.milvus.filters import MAX_ENCODED_CHARS, encode_value, identifier, in_collections
+from retrieval.engine.search.milvus.filters import (
+    MAX_ENCODED_CHARS,
+    encode_value,
+    identifier,
+    in_collections,
+)
 from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.search.milvus.writing import only_writer
 from retrieval.engine.values import SearchFilters, Vocabulary
@@ -22,9 +27,13 @@ from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
 
 
 @pytest_asyncio.fixture
-async def index(milvus_settings: MilvusSettings, uri_of_each_kind: str) -> AsyncIterator[MilvusIndex]:
+async def index(
+    milvus_settings: MilvusSettings, uri_of_each_kind: str
+) -> AsyncIterator[MilvusIndex]:
     """Tests that take it run on every kind of Milvus."""
-    index = MilvusIndex(milvus_settings.replace(uri=uri_of_each_kind), uri=uri_of_each_kind, writer_lock=only_writer)
+    index = MilvusIndex(
+        milvus_settings.replace(uri=uri_of_each_kind), uri=uri_of_each_kind, writer_lock=only_writer
+    )
     yield index
     await index.close()
 
@@ -57,7 +66,9 @@ HOSTILE = [
 ]
 
 
-@given(st.text(alphabet=st.characters(), max_size=700), st.text(alphabet=st.characters(), max_size=700))
+@given(
+    st.text(alphabet=st.characters(), max_size=700), st.text(alphabet=st.characters(), max_size=700)
+)
 @example("%22", '"')
 @example("a" * 700, "a" * 699 + "b")
 def test_encoding_is_harmless_and_one_to_one(one: str, other: str) -> None:
@@ -66,7 +77,10 @@ def test_encoding_is_harmless_and_one_to_one(one: str, other: str) -> None:
     assert (encode_value(one) == encode_value(other)) == (one == other)
 
 
-@given(st.text(alphabet=st.characters(), min_size=1, max_size=200), st.lists(st.text(max_size=50), max_size=4))
+@given(
+    st.text(alphabet=st.characters(), min_size=1, max_size=200),
+    st.lists(st.text(max_size=50), max_size=4),
+)
 def test_an_expression_always_has_the_same_form(value: str, tags: list[str]) -> None:
     filters = SearchFilters(department=value, doc_type=value, policy_year=2025, tags=tuple(tags))
     without_values = re.sub(r'"[^"]*"', "V", in_collections([COLLECTION], filters))
@@ -113,7 +127,9 @@ async def test_filters_do_not_apply_to_spared_collections(index: MilvusIndex) ->
     assert await matching(index, filters) == {inside.chunk_id}
     assert await matching(index, filters, COLLECTION, other) == {inside.chunk_id, attached.chunk_id}
     assert await matching(index, filters, other) == {attached.chunk_id}
-    assert await matching(index, SearchFilters(department="HR"), COLLECTION, other) == {inside.chunk_id}
+    assert await matching(index, SearchFilters(department="HR"), COLLECTION, other) == {
+        inside.chunk_id
+    }
 
 
 async def matching(index: MilvusIndex, filters: SearchFilters, *collections: str) -> set[str]:

@@ -21,7 +21,14 @@ from retrieval.engine.search.query_groups import (
     query_text,
 )
 from retrieval.engine.search.space_search import REPEAT_PENALTY
-from retrieval.engine.values import CollectionRef, EmbeddingSpace, Query, SearchFilters, SearchScope, StoredChunk
+from retrieval.engine.values import (
+    CollectionRef,
+    EmbeddingSpace,
+    Query,
+    SearchFilters,
+    SearchScope,
+    StoredChunk,
+)
 
 SPACE, OTHER = EmbeddingSpace("m", 2), EmbeddingSpace("n", 2)
 REF = CollectionRef(id="c1", name="c", space=SPACE)
@@ -43,13 +50,23 @@ class Parts:
     asked: list[dict[str, Any]] = field(default_factory=list)
     embedded: list[list[str]] = field(default_factory=list)
 
-    def hits(self, leg: str, space: EmbeddingSpace, count: int, limit: int, rows: dict[str, Any]) -> list[list[LegHit]]:
+    def hits(
+        self, leg: str, space: EmbeddingSpace, count: int, limit: int, rows: dict[str, Any]
+    ) -> list[list[LegHit]]:
         self.asked.append({"leg": leg, "space": space, "limit": limit, **rows})
         found = self.ids[: self.filtered] if rows["filters"] else self.ids[:limit]
-        legs = self.legs.get(leg) or [{key: 1.0 - 0.001 * rank for rank, key in enumerate(found)}] * count
-        return [[LegHit(key, self.documents.get(key, f"d{key}"), score) for key, score in one.items()] for one in legs]
+        legs = (
+            self.legs.get(leg)
+            or [{key: 1.0 - 0.001 * rank for rank, key in enumerate(found)}] * count
+        )
+        return [
+            [LegHit(key, self.documents.get(key, f"d{key}"), score) for key, score in one.items()]
+            for one in legs
+        ]
 
-    async def search_dense(self, space: EmbeddingSpace, vectors: Any, *, limit: int, **rows: Any) -> list[list[LegHit]]:
+    async def search_dense(
+        self, space: EmbeddingSpace, vectors: Any, *, limit: int, **rows: Any
+    ) -> list[list[LegHit]]:
         return self.hits("dense", space, len(vectors), limit, rows)
 
     async def search_bm25(
@@ -66,10 +83,17 @@ class Parts:
         self.embedded.append(list(texts))
         return np.ones((len(texts), 2), dtype=np.float32)
 
-    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
+    async def fetch(
+        self, chunk_ids: Sequence[str], *, scope: SearchScope
+    ) -> Mapping[str, StoredChunk]:
         return {
             key: StoredChunk(
-                chunk_id=key, document_id=f"d{key}", collection_id="c1", seq=0, title="", text=self.texts.get(key, key)
+                chunk_id=key,
+                document_id=f"d{key}",
+                collection_id="c1",
+                seq=0,
+                title="",
+                text=self.texts.get(key, key),
             )
             for key in chunk_ids
             if key not in self.gone
@@ -77,7 +101,11 @@ class Parts:
 
 
 async def search(
-    parts: Parts, *queries: str | Query, refs: Sequence[CollectionRef] = (REF,), settings: Any = None, **options: Any
+    parts: Parts,
+    *queries: str | Query,
+    refs: Sequence[CollectionRef] = (REF,),
+    settings: Any = None,
+    **options: Any,
 ) -> SearchResult:
     searcher: Any = HybridSearcher(
         index=parts,  # type: ignore[arg-type]
@@ -125,7 +153,9 @@ async def test_what_follows_the_candidates_down_to_the_hundredth_may_be_lifted()
 
 @pytest.mark.parametrize("found", [0, 1])
 async def test_filters_hold_however_little_they_leave(found: int) -> None:
-    result = await search(Parts(filtered=found), filters=SearchFilters(department="Library").in_mode("prefer"))
+    result = await search(
+        Parts(filtered=found), filters=SearchFilters(department="Library").in_mode("prefer")
+    )
     assert (len(result.candidates), result.relaxed) == (found, ())
 
 
@@ -138,8 +168,13 @@ async def test_without_an_embedder_text_search_goes_on_and_says_so_once() -> Non
 
 async def test_collections_are_asked_by_space_and_their_lists_joined_by_rank() -> None:
     parts = Parts()
-    second, other = CollectionRef(id="c2", name="s", space=SPACE), CollectionRef(id="c3", name="o", space=OTHER)
-    result = await search(parts, refs=(REF, other, second, CollectionRef(id="c4", name="new", space=None)))
+    second, other = (
+        CollectionRef(id="c2", name="s", space=SPACE),
+        CollectionRef(id="c3", name="o", space=OTHER),
+    )
+    result = await search(
+        parts, refs=(REF, other, second, CollectionRef(id="c4", name="new", space=None))
+    )
     asked = {(asked["space"], tuple(asked["collection_ids"])) for asked in parts.asked}
     assert asked == {(SPACE, ("c1", "c2")), (OTHER, ("c3",))}
     assert result.candidates[0].scores.fused == pytest.approx(2 / 61)
@@ -176,7 +211,9 @@ async def test_a_chunk_is_lowered_for_each_better_one_of_its_document() -> None:
 
 
 async def test_bm25_scores_are_kept_on_the_scale_of_one_wording() -> None:
-    result = await search(Parts(legs={"dense": [{}], "bm25": [{"a": 4.0, "b": 2.0}]}), "library books", "books")
+    result = await search(
+        Parts(legs={"dense": [{}], "bm25": [{"a": 4.0, "b": 2.0}]}), "library books", "books"
+    )
     assert [candidate.scores.bm25 for candidate in result.candidates] == [2.0, 1.0]
 
 
@@ -189,7 +226,9 @@ async def test_parts_of_a_question_are_joined_by_rank() -> None:
 TEXTS = {"a": "borrow ten books", "b": "borrow a bicycle", "c": "the swimming pool"}
 
 
-async def seeded(question: str | Query, dense: Mapping[str, float], bm25: Mapping[str, float]) -> SearchResult:
+async def seeded(
+    question: str | Query, dense: Mapping[str, float], bm25: Mapping[str, float]
+) -> SearchResult:
     parts = Parts(legs={"dense": [dense], "bm25": [bm25]}, texts=TEXTS)
     return await search(parts, question, depth=10, settings={"formula": "seed"})
 
@@ -239,7 +278,9 @@ def group(*queries: Query) -> QueryGroup:
         ("x" * (MAX_QUERY_CHARS + 1), "x" * MAX_QUERY_CHARS),
     ],
 )
-def test_a_query_is_searched_without_control_characters_and_at_a_bounded_length(text: str, searched: str) -> None:
+def test_a_query_is_searched_without_control_characters_and_at_a_bounded_length(
+    text: str, searched: str
+) -> None:
     assert query_text(text) == searched
 
 
@@ -263,15 +304,28 @@ def test_an_imagined_answer_takes_no_part_in_text_search() -> None:
 
 def test_parts_of_a_question_are_groups_of_their_own_after_the_others() -> None:
     part = Query("opening hours", kind="sub_query")
-    groups = query_groups([part, Query("library"), *rewrites("loans"), Query("fees", kind="sub_query")])
+    groups = query_groups(
+        [part, Query("library"), *rewrites("loans"), Query("fees", kind="sub_query")]
+    )
     assert [made.label for made in groups] == ["original", "sub_query", "sub_query2"]
     assert [made.label for made in query_groups([part])] == ["sub_query"]
 
 
 def test_each_query_can_be_a_leg_of_its_own() -> None:
-    queries = [Query("library"), *rewrites("loans", "books"), IMAGINED, Query("fees", kind="sub_query")]
+    queries = [
+        Query("library"),
+        *rewrites("loans", "books"),
+        IMAGINED,
+        Query("fees", kind="sub_query"),
+    ]
     groups = query_groups(queries, "rrf")
-    assert [made.label for made in groups] == ["original", "rewrite", "rewrite2", "hyde", "sub_query"]
+    assert [made.label for made in groups] == [
+        "original",
+        "rewrite",
+        "rewrite2",
+        "hyde",
+        "sub_query",
+    ]
     assert [len(made.queries) for made in groups] == [1] * 5
 
 
@@ -283,7 +337,10 @@ async def test_legs_of_their_own_are_joined_by_rank_and_each_rank_is_told() -> N
     scores = {hit.chunk_id: hit.scores.fused for hit in result.candidates}
     assert scores == pytest.approx({"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62})
     best = result.candidates[0]
-    assert (best.chunk_id, best.ranks) == ("b", {"original:dense": 2, "rewrite:dense": 1, "rewrite:bm25": 1})
+    assert (best.chunk_id, best.ranks) == (
+        "b",
+        {"original:dense": 2, "rewrite:dense": 1, "rewrite:bm25": 1},
+    )
 
 
 @pytest.mark.parametrize(("question", "times"), [("2022年世界杯", 3), ("world cup 2022", 1)])
@@ -300,6 +357,8 @@ def test_a_word_that_a_chinese_word_holds_is_asked_for_too_and_weighs_less() -> 
     assert made.text_weight == WHOLE_WORD_WEIGHT  # so that scores stay on the scale of one query
 
 
-@pytest.mark.parametrize("text", ["pass\u200bword", "\ufeffpass\u00adword", "\u2066password\u2069", "p\u2060assword"])
+@pytest.mark.parametrize(
+    "text", ["pass\u200bword", "\ufeffpass\u00adword", "\u2066password\u2069", "p\u2060assword"]
+)
 def test_what_no_reader_sees_is_not_searched_for(text: str) -> None:
     assert query_text(text) == "password"

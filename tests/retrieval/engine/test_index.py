@@ -29,16 +29,24 @@ NONE = SearchFilters()
 
 
 @pytest_asyncio.fixture
-async def index(milvus_settings: MilvusSettings, uri_of_each_kind: str) -> AsyncIterator[MilvusIndex]:
+async def index(
+    milvus_settings: MilvusSettings, uri_of_each_kind: str
+) -> AsyncIterator[MilvusIndex]:
     """Tests that take it run on every kind of Milvus."""
-    index = MilvusIndex(milvus_settings.replace(uri=uri_of_each_kind), uri=uri_of_each_kind, writer_lock=only_writer)
+    index = MilvusIndex(
+        milvus_settings.replace(uri=uri_of_each_kind), uri=uri_of_each_kind, writer_lock=only_writer
+    )
     yield index
     await index.close()
 
 
-async def dense(index: MilvusIndex, *vector: float, limit: int = 10, filters: SearchFilters = NONE) -> list[str]:
+async def dense(
+    index: MilvusIndex, *vector: float, limit: int = 10, filters: SearchFilters = NONE
+) -> list[str]:
     vectors = np.stack([unit_vector(*vector)])
-    found = await index.search_dense(SPACE, vectors, collection_ids=[COLLECTION], filters=filters, limit=limit)
+    found = await index.search_dense(
+        SPACE, vectors, collection_ids=[COLLECTION], filters=filters, limit=limit
+    )
     return ids(found[0])
 
 
@@ -46,8 +54,13 @@ async def test_dense_search_orders_by_cosine(index: MilvusIndex) -> None:
     near, far = row("near", 1, 0.1), row("far", 0, 1)
     await index.upsert(SPACE, [far, near])
     vectors = np.stack([unit_vector(1), unit_vector(0, 1)])
-    found = await index.search_dense(SPACE, vectors, collection_ids=[COLLECTION], filters=NONE, limit=2)
-    assert [ids(leg) for leg in found] == [[near.chunk_id, far.chunk_id], [far.chunk_id, near.chunk_id]]
+    found = await index.search_dense(
+        SPACE, vectors, collection_ids=[COLLECTION], filters=NONE, limit=2
+    )
+    assert [ids(leg) for leg in found] == [
+        [near.chunk_id, far.chunk_id],
+        [far.chunk_id, near.chunk_id],
+    ]
     assert found[1][0].score == pytest.approx(1.0, abs=1e-5)
     assert found[0][0].document_id == near.document_id
 
@@ -87,20 +100,26 @@ async def test_rows_are_written_once_however_often(index: MilvusIndex) -> None:
     await index.upsert(SPACE, [first, row("second")])
     await index.upsert(SPACE, [replace(first, terms="changed")])
     assert len(await index.chunk_ids(SPACE)) == 2
-    found = await index.search_bm25(SPACE, ["changed"], collection_ids=[COLLECTION], filters=NONE, limit=5)
+    found = await index.search_bm25(
+        SPACE, ["changed"], collection_ids=[COLLECTION], filters=NONE, limit=5
+    )
     assert ids(found[0]) == [first.chunk_id]
 
 
 async def test_other_collections_are_never_searched(index: MilvusIndex) -> None:
     await index.upsert(SPACE, [row("secret", 1, collection_id=str(uuid.uuid4()))])
     assert await dense(index, 1) == []
-    assert await index.search_bm25(SPACE, ["secret"], collection_ids=[COLLECTION], filters=NONE, limit=5) == [[]]
+    assert await index.search_bm25(
+        SPACE, ["secret"], collection_ids=[COLLECTION], filters=NONE, limit=5
+    ) == [[]]
 
 
 async def test_an_empty_scope_never_reaches_milvus(index: MilvusIndex) -> None:
     await index.upsert(SPACE, [row("open", 1)])
     vectors = np.stack([unit_vector(1)])
-    assert await index.search_dense(SPACE, vectors, collection_ids=[], filters=NONE, limit=5) == [[]]
+    assert await index.search_dense(SPACE, vectors, collection_ids=[], filters=NONE, limit=5) == [
+        []
+    ]
 
 
 async def test_deletes_by_chunk_document_and_collection(index: MilvusIndex) -> None:
@@ -150,11 +169,17 @@ async def test_a_dead_address_is_unavailable_not_empty(monkeypatch: pytest.Monke
 
 
 async def test_a_search_waits_while_its_server_is_restarted_and_says_so(
-    tmp_path_factory: pytest.TempPathFactory, milvus_settings: MilvusSettings, monkeypatch: pytest.MonkeyPatch
+    tmp_path_factory: pytest.TempPathFactory,
+    milvus_settings: MilvusSettings,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("retrieval.engine.search.milvus.connection.RESTART_WAIT_S", 60.0)
     monkeypatch.setattr("retrieval.engine.search.milvus.connection.TIMEOUT_S", 60.0)
-    server, trace, reconnecting = LiteServer(tmp_path_factory.mktemp("restarted")), Trace(), asyncio.Event()
+    server, trace, reconnecting = (
+        LiteServer(tmp_path_factory.mktemp("restarted")),
+        Trace(),
+        asyncio.Event(),
+    )
     assert server.start()
     server.wait_ready()
 
@@ -215,7 +240,9 @@ def test_terms_too_long_for_the_field_end_with_a_whole_term() -> None:
     assert set(kept.split()) == {"图书馆"}
 
 
-async def test_documents_written_one_by_one_rank_as_if_written_at_once(milvus_settings: MilvusSettings) -> None:
+async def test_documents_written_one_by_one_rank_as_if_written_at_once(
+    milvus_settings: MilvusSettings,
+) -> None:
     """Six writes: some segments are merged behind the scenes, the others have little besides their own document."""
     texts = [
         "annual leave leave of absence leave", "leave request form for parental leave", "leave the keys at the desk",
@@ -229,7 +256,9 @@ async def test_documents_written_one_by_one_rank_as_if_written_at_once(milvus_se
         for write in writes:
             await index.upsert(SPACE, write)
         query = " ".join(search_terms("leave of absence form, or parking"))
-        found = await index.search_bm25(SPACE, [query], collection_ids=[COLLECTION], filters=NONE, limit=10)
+        found = await index.search_bm25(
+            SPACE, [query], collection_ids=[COLLECTION], filters=NONE, limit=10
+        )
         rankings.append({hit.chunk_id: hit.score for hit in found[0]})
         await index.close()
     assert len(rankings[0]) == 4

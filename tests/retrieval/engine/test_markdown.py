@@ -20,7 +20,10 @@ def kinds(text: str) -> list[tuple[str, str]]:
 
 def test_a_list_is_one_block_of_a_document_and_its_items_are_those_of_a_passage() -> None:
     text = "- one\n  - two\n\n> quoted"
-    assert [text[block.start : block.end] for block in document_blocks(text)] == ["- one\n  - two", "> quoted"]
+    assert [text[block.start : block.end] for block in document_blocks(text)] == [
+        "- one\n  - two",
+        "> quoted",
+    ]
     assert kinds(text) == [("text", "- one"), ("text", "  - two"), ("text", "> quoted")]
 
 
@@ -36,7 +39,8 @@ def test_blocks_of_a_passage_hold_every_line_and_none_twice(text: str) -> None:
     places = [place for block in blocks for place in (block.start, block.end)]
     assert places == sorted(places)
     assert "".join(text[block.start : block.end] for block in blocks).split() == text.split() or (
-        "".join("".join(text[block.start : block.end].split()) for block in blocks) == "".join(text.split())
+        "".join("".join(text[block.start : block.end].split()) for block in blocks)
+        == "".join(text.split())
     )
 
 
@@ -45,7 +49,10 @@ FREEZES = [
     (headed_statements_of, "| a |\n|" + "-" * 5_000 + "x|\n"),
     (lambda text: parse_markdown(text.encode()), "<!--" * 50_000),
     (lambda text: parse_markdown(text.encode()), "# " + "[" * 200_000),
-    (lambda text: parse_markdown(text.encode()), ("|a" * 256 + "|\n" + "|-" * 256 + "|\n" + "|\n" * 256 + "\n") * 100),
+    (
+        lambda text: parse_markdown(text.encode()),
+        ("|a" * 256 + "|\n" + "|-" * 256 + "|\n" + "|\n" * 256 + "\n") * 100,
+    ),
     (claims_of, ("a" + " " * 100_000) * 2),
     (split_sentences, "a" + "." * 200_000 + "b"),
     (neutralise, "<" + " " * 100_000),

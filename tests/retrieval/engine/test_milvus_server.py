@@ -33,7 +33,9 @@ BOUNDED = 2
 
 
 @pytest_asyncio.fixture
-async def index(milvus_settings: MilvusSettings, emulated_server: MilvusServer) -> AsyncIterator[MilvusIndex]:
+async def index(
+    milvus_settings: MilvusSettings, emulated_server: MilvusServer
+) -> AsyncIterator[MilvusIndex]:
     index = MilvusIndex(milvus_settings, uri=emulated_server.uri, writer_lock=only_writer)
     yield index
     emulated_server.fail_next.clear()
@@ -47,7 +49,9 @@ async def found(index: MilvusIndex, *collection_ids: str) -> list[str]:
     return ids(legs[0])
 
 
-async def test_it_is_never_asked_to_flush(index: MilvusIndex, emulated_server: MilvusServer) -> None:
+async def test_it_is_never_asked_to_flush(
+    index: MilvusIndex, emulated_server: MilvusServer
+) -> None:
     """It allows one flush of a collection in 10 s: a site that asks for one after every write would stand still."""
     asked_before = emulated_server.calls["Flush"]
     rows = [row(f"text {number}") for number in range(12)]
@@ -69,7 +73,9 @@ async def test_the_emulation_refuses_a_second_flush_within_ten_seconds(
     name = index.alias(SPACE)
     await index._collections.do("flush", name)
     with pytest.raises(IndexUnavailableError):
-        await index._collections._connection.call(lambda client: client.flush(name, timeout=0.5), timeout_s=5.0)
+        await index._collections._connection.call(
+            lambda client: client.flush(name, timeout=0.5), timeout_s=5.0
+        )
     assert emulated_server.refused_flushes > 0
 
 
@@ -129,7 +135,9 @@ async def test_replicas_that_the_server_has_no_nodes_for_are_an_error(
 async def test_the_index_may_be_left_to_the_service(
     milvus_settings: MilvusSettings, emulated_server: MilvusServer
 ) -> None:
-    index = MilvusIndex(milvus_settings.replace(index="auto"), uri=emulated_server.uri, writer_lock=only_writer)
+    index = MilvusIndex(
+        milvus_settings.replace(index="auto"), uri=emulated_server.uri, writer_lock=only_writer
+    )
     await index.upsert(SPACE, [kept := row("text")])
     assert await found(index) == [kept.chunk_id]
     await index.close()
@@ -174,7 +182,10 @@ def tls_server(milvus_server: LiteServer, authority: tuple[bytes, bytes]) -> Ite
 async def test_a_server_is_trusted_by_the_authority_that_is_named(
     tls_server: MilvusServer, milvus_settings: MilvusSettings, tmp_path: Path, shown: bool
 ) -> None:
-    own: Any = {"client_certificate": str(tmp_path / "ca.pem"), "client_key": str(tmp_path / "key.pem")}
+    own: Any = {
+        "client_certificate": str(tmp_path / "ca.pem"),
+        "client_key": str(tmp_path / "key.pem"),
+    }
     settings = milvus_settings.replace(ca_file=str(tmp_path / "ca.pem"), **(own if shown else {}))
     index = MilvusIndex(settings, uri=tls_server.uri, writer_lock=only_writer)
     await index.upsert(SPACE, [kept := row("text")])

@@ -25,7 +25,9 @@ from retrieval.engine.trace import Trace
 SEARCH = RetrieveDetails(
     queries=(SearchedQuery(kind="original", text="What is the resit fee?"),),
     preferred={"policy_year": [2025]},
-    candidates=(FoundCandidate(chunk_id="c-1", ranks={"original:dense": 1}, scores={"dense": 0.7}),),
+    candidates=(
+        FoundCandidate(chunk_id="c-1", ranks={"original:dense": 1}, scores={"dense": 0.7}),
+    ),
     found=1,
     documents=12,
 )
@@ -65,7 +67,9 @@ def test_reasons_and_model_calls_stand_beside_the_details() -> None:
     assert details_of(entry) == SEARCH
 
 
-def test_an_entry_of_another_shape_says_nothing_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_entry_of_another_shape_says_nothing_and_the_log_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level(logging.WARNING):
         assert from_json(RetrieveDetails, {"queries": "resit fee"}) == RetrieveDetails()
     assert "retrieve entry" in caplog.text

@@ -22,16 +22,26 @@ QUESTION = "What is the resit fee?"
 async def fees(index: MilvusIndex) -> Library:
     """The newest document says the question's words most often."""
     fees = Library(index)
-    await fees.add("fees 2025", "The resit fee is 55 euros. A resit fee is due before the resit.", policy_year=2025)
+    await fees.add(
+        "fees 2025",
+        "The resit fee is 55 euros. A resit fee is due before the resit.",
+        policy_year=2025,
+    )
     await fees.add("fees 2023", "Whoever takes a resit pays a fee of 40 euros.", policy_year=2023)
     await fees.add("fees 2022", "Whoever sits a resit pays a fee of 35 euros.", policy_year=2022)
-    await fees.add("team 2023", "The rowing team met on Mondays.", policy_year=2023, department="Sport")
+    await fees.add(
+        "team 2023", "The rowing team met on Mondays.", policy_year=2023, department="Sport"
+    )
     return fees
 
 
-async def search(library: Library, query: str = QUESTION, *, top_k: int = 5, **preferred: Any) -> SearchResult:
+async def search(
+    library: Library, query: str = QUESTION, *, top_k: int = 5, **preferred: Any
+) -> SearchResult:
     parts: Any = library
-    searcher = HybridSearcher(index=library.index, store=parts, models=parts, settings=SearchSettings())
+    searcher = HybridSearcher(
+        index=library.index, store=parts, models=parts, settings=SearchSettings()
+    )
     filters = SearchFilters(preferred=Vocabulary(**preferred))
     scope = SearchScope((library.ref,))
     return await search_preferring(
@@ -54,12 +64,18 @@ async def test_the_order_holds_where_ratings_rank_what_was_found(fees: Library) 
 
 
 async def test_values_of_a_field_are_alternatives(fees: Library) -> None:
-    assert set(titles(await search(fees, policy_years=(2022, 2023)))[:2]) == {"fees 2022", "fees 2023"}
+    assert set(titles(await search(fees, policy_years=(2022, 2023)))[:2]) == {
+        "fees 2022",
+        "fees 2023",
+    }
 
 
 async def test_what_more_fields_name_comes_before_what_one_names(fees: Library) -> None:
     await fees.add(
-        "hall fees 2023", "A resit in the hall costs a fee of 45 euros.", policy_year=2023, department="Hall"
+        "hall fees 2023",
+        "A resit in the hall costs a fee of 45 euros.",
+        policy_year=2023,
+        department="Hall",
     )
     found = await search(fees, policy_years=(2023,), departments=("Hall",))
     assert titles(found)[:2] == ["hall fees 2023", "fees 2023"]
@@ -73,7 +89,10 @@ async def test_what_is_about_something_else_is_not_raised(fees: Library) -> None
 
 async def test_a_tag_counts_where_no_other_field_is_named(fees: Library) -> None:
     await fees.add(
-        "tuition 2023", "A course costs a fee of 900 euros; a resit of a course too.", policy_year=2023, tags=("fees",)
+        "tuition 2023",
+        "A course costs a fee of 900 euros; a resit of a course too.",
+        policy_year=2023,
+        tags=("fees",),
     )
     assert titles(await search(fees, tags=("fees",)))[0] == "tuition 2023"
     assert titles(await search(fees, tags=("fees",), policy_years=(2023,)))[0] == "fees 2023"

@@ -10,7 +10,9 @@ from retrieval.engine.prompting import BUILT_IN, PromptError, PromptLibrary
 
 
 def test_text_is_split_into_system_and_user_and_filled() -> None:
-    text = '<!-- why\n---\n-->\nBe brief. {"json": 1}\n\n---\n\nQuestion: $query costs $$5\n---\nend\n'
+    text = (
+        '<!-- why\n---\n-->\nBe brief. {"json": 1}\n\n---\n\nQuestion: $query costs $$5\n---\nend\n'
+    )
     prompt = PromptLibrary({"ask": text}).render("ask", query="Which $fee?")
     assert prompt.system == 'Be brief. {"json": 1}'
     assert prompt.user == "Question: Which $fee? costs $5\n---\nend"
@@ -24,9 +26,12 @@ def test_missing_variables_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "expected"), [("zh-hant", "zh"), ("zh", "zh"), ("en", "plain"), ("fr", "plain"), ("ZH-Hans", "zh")]
+    ("language", "expected"),
+    [("zh-hant", "zh"), ("zh", "zh"), ("en", "plain"), ("fr", "plain"), ("ZH-Hans", "zh")],
 )
-def test_language_falls_back_to_its_main_language_then_to_that_of_none(language: str, expected: str) -> None:
+def test_language_falls_back_to_its_main_language_then_to_that_of_none(
+    language: str, expected: str
+) -> None:
     library = PromptLibrary({"ask": "plain\n---\nu", "ask.zh": "zh\n---\nu"})
     assert library.render("ask", language=language).system == expected
 
@@ -64,7 +69,9 @@ def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
 def test_a_file_that_a_setting_names_serves_in_every_language(tmp_path: Path) -> None:
     (tmp_path / "own.md").write_text("Mine.\n---\n$question")
     library = PromptLibrary(files={"rerank": str(tmp_path / "own.md")})
-    assert {library.render("rerank", language=name, question="x").system for name in ("en", "zh")} == {"Mine."}
+    assert {
+        library.render("rerank", language=name, question="x").system for name in ("en", "zh")
+    } == {"Mine."}
 
 
 # ------------------------------------------------------------------------------------------------ the files that ship
@@ -102,7 +109,9 @@ def test_the_system_part_never_varies(path: Path) -> None:
 def test_quoted_material_is_declared_as_such(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for tag in ("passages", "conversation", "memories", "help", "answer"):
-        assert text.count(f"</{tag}>") == (f"${'history' if tag == 'conversation' else tag}\n" in text)
+        assert text.count(f"</{tag}>") == (
+            f"${'history' if tag == 'conversation' else tag}\n" in text
+        )
         if f"</{tag}>" in text:
             assert f"<{tag}>" in text.split("\n---\n")[0]
 
@@ -129,4 +138,6 @@ def test_the_writer_and_the_judge_begin_alike_as_far_as_the_passages(language: s
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_no_prompt_names_the_language_of_its_reply(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert not re.search(r"(Answer|Reply|Write) in(:| (English|Chinese))|回答语言|用(中文|英文)回答", text)
+    assert not re.search(
+        r"(Answer|Reply|Write) in(:| (English|Chinese))|回答语言|用(中文|英文)回答", text
+    )

@@ -26,7 +26,9 @@ def call(started: float, ended: float | None) -> ModelCall:
         ([(0, 100), (0, 10), (10, 20)], 2),
     ],
 )
-def test_calls_that_overlap_are_one_round(spans: list[tuple[float, float | None]], rounds: int) -> None:
+def test_calls_that_overlap_are_one_round(
+    spans: list[tuple[float, float | None]], rounds: int
+) -> None:
     assert longest_chain([call(*span) for span in spans]) == rounds
 
 
@@ -36,10 +38,18 @@ def test_calls_begun_after_the_first_token_are_not_counted() -> None:
 
 async def test_a_step_that_fell_back_more_than_once_is_one_entry_with_each_reason_once() -> None:
     trace = Trace()
-    for name, reason in (("rewrite", "cut"), ("rerank", "cut"), ("rewrite", "cut"), ("rewrite", "no JSON")):
+    for name, reason in (
+        ("rewrite", "cut"),
+        ("rerank", "cut"),
+        ("rewrite", "cut"),
+        ("rewrite", "no JSON"),
+    ):
         async with trace.step(name) as step:  # type: ignore[arg-type]
             step.degrade(Reason("model_failed", {"error": reason}))
-    assert trace.degraded == [{"step": "rewrite", "reason": "cut; no JSON"}, {"step": "rerank", "reason": "cut"}]
+    assert trace.degraded == [
+        {"step": "rewrite", "reason": "cut; no JSON"},
+        {"step": "rerank", "reason": "cut"},
+    ]
 
 
 async def test_a_model_call_is_filed_under_the_step_whose_task_made_it() -> None:

@@ -43,7 +43,9 @@ def test_a_plain_name_means_ones_own_then_the_sites_then_shared_then_approved(
     assert collection_find(user=user, name="policies") is None
 
 
-def test_an_exact_address_names_one_collection_for_everybody(user: User, namesakes: list[Collection]) -> None:
+def test_an_exact_address_names_one_collection_for_everybody(
+    user: User, namesakes: list[Collection]
+) -> None:
     for collection in namesakes:
         for address in (collection.address, str(collection.pk), str(collection.pk).upper()):
             assert collection_find(user=user, name=address) == collection
@@ -58,7 +60,9 @@ def test_a_user_called_site_takes_no_address_of_the_site(user: User) -> None:
 
 # ------------------------------------------------------------------------------------------------ changes
 def test_a_change_leaves_what_it_does_not_name(user: User) -> None:
-    made = collection_create(owner=user, name="cases", visibility="shared", description="All.", groups=["law"])
+    made = collection_create(
+        owner=user, name="cases", visibility="shared", description="All.", groups=["law"]
+    )
     collection_update(collection=made, changes={"name": " files "}, by=user)
     made.refresh_from_db()
     assert (made.name, made.visibility, made.description) == ("files", "shared", "All.")

@@ -16,12 +16,18 @@ from retrieval.knowledge.services.ingest import document_ingest
 from retrieval.models import Chunk, Collection, Document
 from tests.factories import CollectionFactory, DocumentFactory
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("engine", "queue", "uploads")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("engine", "queue", "uploads"),
+]
 
 
 async def added(collection: Collection) -> Document:
     created = await sync_to_async(document_create)(
-        collection=collection, upload=ContentFile(b"Ten books.", name="a.txt"), file_name="a.txt", queue=False
+        collection=collection,
+        upload=ContentFile(b"Ten books.", name="a.txt"),
+        file_name="a.txt",
+        queue=False,
     )
     assert await document_ingest(created.document.pk) == "ready"
     return created.document

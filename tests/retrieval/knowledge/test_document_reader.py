@@ -17,7 +17,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NONE = SearchFilters()
 
 
-def make_document(title: str, collection: Collection, *, chunks: int = 3, **fields: object) -> Document:
+def make_document(
+    title: str, collection: Collection, *, chunks: int = 3, **fields: object
+) -> Document:
     document = DocumentFactory(title=title, collection=collection, chunk_count=chunks, **fields)
     for seq in reversed(range(chunks)):
         ChunkFactory(document=document, seq=seq, text=f"{title} {seq}")

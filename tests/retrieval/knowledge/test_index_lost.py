@@ -56,7 +56,9 @@ async def library(engine: Engine, queue: list[Any]) -> Engine:
 
 async def search(engine: Engine, text: str, **options: Any) -> SearchResult:
     scope = await sync_to_async(scope_for_all)()
-    return await engine.searcher.search(SearchRequest(queries=(Query(text),), scope=scope, **options))
+    return await engine.searcher.search(
+        SearchRequest(queries=(Query(text),), scope=scope, **options)
+    )
 
 
 def texts(result: SearchResult) -> list[str]:
@@ -84,7 +86,9 @@ async def away(rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> Engine:
     return get_engine()
 
 
-async def test_a_whole_index_says_nothing(library: Engine, async_client: AsyncClient, queue: list[Any]) -> None:
+async def test_a_whole_index_says_nothing(
+    library: Engine, async_client: AsyncClient, queue: list[Any]
+) -> None:
     assert (await search(library, "borrow books")).degraded == ()
     assert (await ready(async_client))[2]["state"] == "ok"
     assert (INDEX_CHECK,) not in queue
@@ -98,7 +102,11 @@ async def test_rows_that_are_missing_are_told_until_they_are_there_again(
     assert "1 of 4 passages are missing" in str((await search(library, "borrow books")).degraded)
     assert queue == [(INDEX_CHECK,)]
     status, overall, milvus = await ready(async_client)
-    assert (status, overall, milvus["state"]) == (200, "degraded", "incomplete") and "1 of 4" in milvus["reason"]
+    assert (status, overall, milvus["state"]) == (
+        200,
+        "degraded",
+        "incomplete",
+    ) and "1 of 4" in milvus["reason"]
     await index_repair()
     assert (await search(library, "borrow books")).degraded == ()
     assert (await ready(async_client))[1] == "ready"
@@ -120,7 +128,9 @@ async def test_a_collection_that_is_missing_in_milvus_is_not_taken_for_empty(
     assert texts(result)[0] == TEXTS[1] and result.degraded == ()
 
 
-async def test_a_space_that_nothing_was_written_to_yet_is_empty(engine: Engine, queue: list[Any]) -> None:
+async def test_a_space_that_nothing_was_written_to_yet_is_empty(
+    engine: Engine, queue: list[Any]
+) -> None:
     await sync_to_async(CollectionFactory)(name="library", builtin=True)
     result = await search(engine, "books")
     assert (result.candidates, result.degraded, queue) == ((), (), [])
@@ -148,7 +158,11 @@ async def test_without_milvus_words_are_found_in_the_database(
     ],
 )
 async def test_filters_hold_without_milvus(
-    library: Engine, rag_settings: Any, monkeypatch: pytest.MonkeyPatch, filters: SearchFilters, found: set[str]
+    library: Engine,
+    rag_settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    filters: SearchFilters,
+    found: set[str],
 ) -> None:
     engine = await away(rag_settings, monkeypatch)
     assert set(texts(await search(engine, "books", filters=filters))) == found
@@ -156,17 +170,27 @@ async def test_filters_hold_without_milvus(
 
 async def test_words_rank_as_the_index_ranks_them(library: Engine) -> None:
     scope = await sync_to_async(scope_for_all)()
-    where: dict[str, Any] = {"collection_ids": [ref.id for ref in scope.collections], "filters": SearchFilters()}
+    where: dict[str, Any] = {
+        "collection_ids": [ref.id for ref in scope.collections],
+        "filters": SearchFilters(),
+    }
     for text in ("book fee", "room deposit book", "book book fee"):
         [of_index] = await library.index.search_bm25(BUILTIN, [text], limit=9, **where)
-        [of_database] = await sync_to_async(term_search.search)([text], limit=9, level="chunks", **where)
+        [of_database] = await sync_to_async(term_search.search)(
+            [text], limit=9, level="chunks", **where
+        )
         assert of_database[0].chunk_id == of_index[0].chunk_id
         assert {hit.chunk_id for hit in of_database} == {hit.chunk_id for hit in of_index}
 
 
-async def test_terms_are_found_whole_and_read_up_to_a_bound(library: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_terms_are_found_whole_and_read_up_to_a_bound(
+    library: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scope = await sync_to_async(scope_for_all)()
-    where: dict[str, Any] = {"collection_ids": [ref.id for ref in scope.collections], "filters": SearchFilters()}
+    where: dict[str, Any] = {
+        "collection_ids": [ref.id for ref in scope.collections],
+        "filters": SearchFilters(),
+    }
     search_terms = sync_to_async(term_search.search)
     await Chunk.objects.aupdate(terms=stored_terms("notebook common"))
     await Chunk.objects.filter(text=TEXTS[0]).aupdate(terms=stored_terms("book common"))
@@ -175,7 +199,9 @@ async def test_terms_are_found_whole_and_read_up_to_a_bound(library: Engine, mon
     monkeypatch.setattr(term_search, "MOST_READ", 2)
     [hits] = await search_terms(["common book"], limit=9, level="chunks", **where)
     assert len(hits) == 1  # the rarest word's
-    assert await search_terms(["book"], limit=9, level="chunks", **{**where, "collection_ids": []}) == [[]]
+    assert await search_terms(
+        ["book"], limit=9, level="chunks", **{**where, "collection_ids": []}
+    ) == [[]]
 
 
 async def test_the_status_of_the_page_says_it(

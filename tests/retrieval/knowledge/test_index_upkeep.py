@@ -14,7 +14,12 @@ from retrieval.engine.ports import SearchRequest
 from retrieval.engine.providers.builtin import BUILTIN_SPACE as BUILTIN
 from retrieval.engine.values import EmbeddingSpace, Query
 from retrieval.knowledge.index_sync import repair
-from retrieval.knowledge.index_sync.repair import MAINTENANCE, collection_reembed, index_rebuild, index_repair
+from retrieval.knowledge.index_sync.repair import (
+    MAINTENANCE,
+    collection_reembed,
+    index_rebuild,
+    index_repair,
+)
 from retrieval.knowledge.index_sync.write_lease import write_lease
 from retrieval.knowledge.scopes import scope_for_all
 from retrieval.models import Chunk, Collection, Document
@@ -29,7 +34,12 @@ def _library(chunks: int = 3, **fields: Any) -> Collection:
     collection = CollectionFactory(name="library", builtin=True)
     document = DocumentFactory(collection=collection, title="Loans", **fields)
     for seq in range(chunks):
-        ChunkFactory(document=document, seq=seq, text=f"Rule number {seq} about borrowing books", indexed=False)
+        ChunkFactory(
+            document=document,
+            seq=seq,
+            text=f"Rule number {seq} about borrowing books",
+            indexed=False,
+        )
     return collection
 
 
@@ -70,10 +80,14 @@ async def test_chunks_of_a_running_ingest_are_its_own_work(engine: Engine) -> No
     assert len(await engine.index.chunk_ids(BUILTIN)) == 0
 
 
-async def test_without_the_embedding_model_the_rest_is_repaired_and_the_gap_named(engine: Engine) -> None:
+async def test_without_the_embedding_model_the_rest_is_repaired_and_the_gap_named(
+    engine: Engine,
+) -> None:
     collection = await library()
     away = EmbeddingSpace("bge-m3:latest", 8)
-    await Collection.objects.filter(pk=collection.pk).aupdate(embedding_model=away.model, embedding_dim=away.dim)
+    await Collection.objects.filter(pk=collection.pk).aupdate(
+        embedding_model=away.model, embedding_dim=away.dim
+    )
     stray = row("stray")
     await engine.index.upsert(away, [stray])
     [repair] = await index_repair()
@@ -82,7 +96,9 @@ async def test_without_the_embedding_model_the_rest_is_repaired_and_the_gap_name
     assert len(await engine.index.chunk_ids(away)) == 0
 
 
-async def test_one_process_at_a_time_maintains_the_index(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_process_at_a_time_maintains_the_index(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("retrieval.knowledge.index_sync.repair.MAINTENANCE_WAIT_S", 0.0)
     async with write_lease(MAINTENANCE):
         with pytest.raises(IndexUnavailableError):

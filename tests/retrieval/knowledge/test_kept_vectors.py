@@ -18,7 +18,11 @@ from retrieval.engine.ports import SearchRequest
 from retrieval.engine.values import EmbeddingSpace, Query
 from retrieval.knowledge.index_sync.repair import index_rebuild, index_repair
 from retrieval.knowledge.scopes import collection_space, scope_for_all
-from retrieval.knowledge.services.documents import document_create, document_reingest, document_update
+from retrieval.knowledge.services.documents import (
+    document_create,
+    document_reingest,
+    document_update,
+)
 from retrieval.knowledge.services.ingest import document_ingest
 from retrieval.models import Collection, Document, KeptVector
 from tests.factories import CollectionFactory
@@ -31,7 +35,9 @@ QUESTION = "Who may borrow book number 4?"
 
 
 @pytest.fixture
-async def engine(milvus: MilvusSettings, online: OllamaServer, rag_settings: Callable[..., None]) -> Any:
+async def engine(
+    milvus: MilvusSettings, online: OllamaServer, rag_settings: Callable[..., None]
+) -> Any:
     rag_settings(milvus=milvus.replace(keep_vectors=True))
     yield get_engine()
     await close_engine()
@@ -39,7 +45,9 @@ async def engine(milvus: MilvusSettings, online: OllamaServer, rag_settings: Cal
 
 def _document() -> Document:
     upload = ContentFile(TEXT.encode(), name="loans.md")
-    return document_create(collection=CollectionFactory(), upload=upload, file_name="loans.md", queue=False).document
+    return document_create(
+        collection=CollectionFactory(), upload=upload, file_name="loans.md", queue=False
+    ).document
 
 
 @pytest.fixture
@@ -59,12 +67,19 @@ async def space() -> EmbeddingSpace:
 
 async def sources() -> list[tuple[str, float]]:
     scope = await sync_to_async(scope_for_all)()
-    result = await get_engine().searcher.search(SearchRequest(queries=(Query(QUESTION),), scope=scope))
+    result = await get_engine().searcher.search(
+        SearchRequest(queries=(Query(QUESTION),), scope=scope)
+    )
     assert result.degraded == ()
-    return [(candidate.chunk_id, round(candidate.scores.dense or 0.0, 2)) for candidate in result.candidates]
+    return [
+        (candidate.chunk_id, round(candidate.scores.dense or 0.0, 2))
+        for candidate in result.candidates
+    ]
 
 
-async def test_a_lost_index_is_filled_without_embedding_again(document: Document, online: OllamaServer) -> None:
+async def test_a_lost_index_is_filled_without_embedding_again(
+    document: Document, online: OllamaServer
+) -> None:
     before = await sources()
     await get_engine().index.drop(await space())
     online.reset()
@@ -74,7 +89,9 @@ async def test_a_lost_index_is_filled_without_embedding_again(document: Document
     assert await sources() == before
 
 
-async def test_it_is_filled_while_the_model_is_away(document: Document, online: OllamaServer) -> None:
+async def test_it_is_filled_while_the_model_is_away(
+    document: Document, online: OllamaServer
+) -> None:
     await get_engine().index.drop(await space())
     online.stop()
     [repair] = await index_repair()
@@ -82,14 +99,18 @@ async def test_it_is_filled_while_the_model_is_away(document: Document, online: 
     assert (repair.written, repair.problem) == (repair.missing, "")
 
 
-async def test_reading_a_document_again_embeds_nothing_that_was_kept(document: Document, online: OllamaServer) -> None:
+async def test_reading_a_document_again_embeds_nothing_that_was_kept(
+    document: Document, online: OllamaServer
+) -> None:
     online.reset()
     await sync_to_async(document_reingest)(document=document)
     assert await document_ingest(document.pk) == "ready"
     assert online.count("embed") == 0
 
 
-async def test_a_vector_of_a_former_title_does_not_serve(document: Document, online: OllamaServer) -> None:
+async def test_a_vector_of_a_former_title_does_not_serve(
+    document: Document, online: OllamaServer
+) -> None:
     await sync_to_async(document_update)(document=document, changes={"title": "Another title"})
     online.reset()
     assert await document_ingest(document.pk) == "ready"
@@ -106,17 +127,23 @@ async def test_vectors_of_another_model_do_not_serve(document: Document) -> None
     assert repair.missing > 0 and repair.written == 0
 
 
-async def test_a_rebuild_keeps_the_vectors_of_an_index_from_before(document: Document, online: OllamaServer) -> None:
+async def test_a_rebuild_keeps_the_vectors_of_an_index_from_before(
+    document: Document, online: OllamaServer
+) -> None:
     await KeptVector.objects.all().adelete()
     online.reset()
     assert await index_rebuild() == await KeptVector.objects.acount() > 0
     assert online.count("embed") == 0
 
 
-async def test_they_go_with_their_document_and_with_chunks_that_it_no_longer_has(document: Document) -> None:
+async def test_they_go_with_their_document_and_with_chunks_that_it_no_longer_has(
+    document: Document,
+) -> None:
     count = await KeptVector.objects.acount()
     assert count == await document.chunks.acount() + 1
-    await document.chunks.filter(seq=0).aupdate(seq=F("seq") + 100, id="00000000-0000-0000-0000-000000000001")
+    await document.chunks.filter(seq=0).aupdate(
+        seq=F("seq") + 100, id="00000000-0000-0000-0000-000000000001"
+    )
     await sync_to_async(document_update)(document=document, changes={"department": "Library"})
     assert await document_ingest(document.pk) == "ready"
     assert await KeptVector.objects.acount() == count

@@ -14,7 +14,12 @@ from django.test.utils import CaptureQueriesContext
 
 from ragsite.core.api.pagination import KeysFirst
 from retrieval.engine.values import EmbeddingSpace
-from retrieval.knowledge.selectors import collection_list, document_list, own_documents, visible_collections
+from retrieval.knowledge.selectors import (
+    collection_list,
+    document_list,
+    own_documents,
+    visible_collections,
+)
 from retrieval.knowledge.term_search import rows_expected
 from retrieval.models import Collection, Document
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
@@ -44,7 +49,11 @@ def counted(user: User) -> QuerySet[Any, Any]:
 
 def being_read(user: User) -> QuerySet[Any, Any]:
     collections = visible_collections(user).values("pk")
-    return Document.objects.filter(status__in=Document.BEING_READ, collection__in=collections).order_by().values("pk")
+    return (
+        Document.objects.filter(status__in=Document.BEING_READ, collection__in=collections)
+        .order_by()
+        .values("pk")
+    )
 
 
 ORDERED = [(of_one_collection, "document_newest_of_collection"), (newest, "document_newest")]
@@ -52,7 +61,9 @@ ORDERED = [(of_one_collection, "document_newest_of_collection"), (newest, "docum
 COUNTED = [(counted, "document_searched"), (being_read, "document_being_read")]
 
 
-@pytest.mark.parametrize(("rows", "index"), ORDERED + (COUNTED if connection.vendor == "postgresql" else []))
+@pytest.mark.parametrize(
+    ("rows", "index"), ORDERED + (COUNTED if connection.vendor == "postgresql" else [])
+)
 def test_lists_and_counts_of_documents_are_read_by_an_index(
     rows: Callable[[User], QuerySet[Any, Any]], index: str
 ) -> None:
@@ -99,7 +110,9 @@ def test_rows_that_the_index_has_to_hold_are_the_sum_of_what_documents_say_of_th
     DocumentFactory(collection=collection, status="ready", chunk_count=3, summary="About loans.")
     DocumentFactory(collection=collection, status="failed", chunk_count=5)
     DocumentFactory(
-        collection=CollectionFactory(embedding_model="other", embedding_dim=8), status="ready", chunk_count=7
+        collection=CollectionFactory(embedding_model="other", embedding_dim=8),
+        status="ready",
+        chunk_count=7,
     )
     with CaptureQueriesContext(connection) as queries:
         assert rows_expected(space) == 4

@@ -64,8 +64,15 @@ def test_a_scope_knows_how_much_of_it_is_not_read_yet(user: User) -> None:
 
 
 def test_the_terminal_is_told_when_all_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    states = [ReadingProgress(0, 0), ReadingProgress(24, 3), ReadingProgress(24, 20), ReadingProgress(0, 0)]
-    monkeypatch.setattr("ragsite.management.commands.up.reading_progress_of_all", lambda: states.pop(0))
+    states = [
+        ReadingProgress(0, 0),
+        ReadingProgress(24, 3),
+        ReadingProgress(24, 20),
+        ReadingProgress(0, 0),
+    ]
+    monkeypatch.setattr(
+        "ragsite.management.commands.up.reading_progress_of_all", lambda: states.pop(0)
+    )
     monkeypatch.setattr("ragsite.management.commands.up.connections.close_all", lambda: None)
     lines: list[str] = []
     tell_reading(lines.append, look_every_s=0.0)

@@ -39,7 +39,9 @@ def test_scope_is_what_the_user_may_read(owner: User) -> None:
     member.groups.add(Group.objects.get(name="law"))
     assert scope_names(owner) == ["private", "public", "shared"]
     assert scope_names(member) == ["public"]
-    ShareReply.objects.create(user=member, collection=Collection.objects.get(name="shared"), accepted=True)
+    ShareReply.objects.create(
+        user=member, collection=Collection.objects.get(name="shared"), accepted=True
+    )
     assert scope_names(member) == ["public", "shared"]
     assert scope_names(UserFactory()) == ["public"]
     assert scope_names(UserFactory(is_staff=True, is_superuser=True)) == ["public"]
@@ -87,10 +89,18 @@ async def test_vocabulary_is_sorted_without_empty_values_and_of_ready_documents(
         {"department": "Z", "doc_type": "rule", "policy_year": 2025, "tags": ["y", "x"]},
         {"department": "A", "doc_type": "faq", "policy_year": 0, "tags": ["x"]},
         {"department": "", "doc_type": "", "policy_year": None, "tags": []},
-        {"department": "Lost", "doc_type": "lost", "policy_year": 1999, "tags": ["lost"], "status": "failed"},
+        {
+            "department": "Lost",
+            "doc_type": "lost",
+            "policy_year": 1999,
+            "tags": ["lost"],
+            "status": "failed",
+        },
     ):
         await sync_to_async(DocumentFactory)(collection=collection, **facts)
-    assert await DatabaseChunkStore().vocabulary(SearchScope((collection_ref(collection),))) == Vocabulary(
+    assert await DatabaseChunkStore().vocabulary(
+        SearchScope((collection_ref(collection),))
+    ) == Vocabulary(
         departments=("A", "Z"), doc_types=("faq", "rule"), policy_years=(0, 2025), tags=("x", "y")
     )
 
@@ -103,4 +113,9 @@ async def test_store_gives_only_chunks_inside_the_scope() -> None:
     chunks = await DatabaseChunkStore().fetch(asked, scope=scope)
     assert list(chunks) == [str(inside.pk)]
     chunk = chunks[str(inside.pk)]
-    assert (chunk.text, chunk.title, chunk.page, chunk.tags) == (inside.text, inside.document.title, 1, ("exams",))
+    assert (chunk.text, chunk.title, chunk.page, chunk.tags) == (
+        inside.text,
+        inside.document.title,
+        1,
+        ("exams",),
+    )

@@ -29,7 +29,9 @@ from tests.web_server import WebServer
 @pytest.fixture(autouse=True)
 def _site(settings: Any, tmp_path: Path, queue: list[Any], uploads: None) -> None:
     inner, folders = ["127.0.0.1"], [str(tmp_path / "files")]
-    settings.SITE = settings.SITE.model_copy(update={"inner_hosts": inner, "source_folders": folders})
+    settings.SITE = settings.SITE.model_copy(
+        update={"inner_hosts": inner, "source_folders": folders}
+    )
     (tmp_path / "files").mkdir()
 
 
@@ -52,7 +54,13 @@ def api(owner: User) -> APIClient:
 @pytest.fixture
 def make(api: APIClient) -> Callable[..., Any]:
     def source(kind: str, address: str | Path, **values: Any) -> Any:
-        body = {"name": "a source", "kind": kind, "address": str(address), "collection": "synced", **values}
+        body = {
+            "name": "a source",
+            "kind": kind,
+            "address": str(address),
+            "collection": "synced",
+            **values,
+        }
         response = api.post(ADDRESS, body, format="json")
         assert response.status_code == 201, response.json()
         return response.json()["id"]
@@ -67,7 +75,9 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def source_here(row: SyncSource, *, check: Callable[[], None]) -> Any:
         folder = tempfile.mkdtemp()
         credentials = unseal(row.credentials) if row.credentials else {}
-        return KINDS[row.kind](address=row.address, options=row.options, credentials=credentials, folder=folder)
+        return KINDS[row.kind](
+            address=row.address, options=row.options, credentials=credentials, folder=folder
+        )
 
     monkeypatch.setattr(run, "source_open", source_here)
 
@@ -79,8 +89,12 @@ class _Quiet(WSGIRequestHandler):
 @pytest.fixture
 def repository(tmp_path: Path) -> Iterator[tuple[Repo, str]]:
     repo = Repo.init_bare(str(tmp_path / "repo.git"), mkdir=True)
-    server = make_server("127.0.0.1", 0, make_wsgi_chain(DictBackend({"/repo.git": repo})), handler_class=_Quiet)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    server = make_server(
+        "127.0.0.1", 0, make_wsgi_chain(DictBackend({"/repo.git": repo})), handler_class=_Quiet
+    )
+    threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    ).start()
     yield repo, f"http://127.0.0.1:{server.server_port}/repo.git"
     server.shutdown()
     server.server_close()

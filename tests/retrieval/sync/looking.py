@@ -31,7 +31,11 @@ def names() -> list[str]:
 
 def page(text: str, links: str = "") -> Page:
     main = f"<article><h1>{text}</h1><p>{text} is told here in a sentence that is long enough to be one.</p></article>"
-    return 200, {"Content-Type": "text/html"}, f"<title>{text}</title><nav>Menu {links}</nav>{main}".encode()
+    return (
+        200,
+        {"Content-Type": "text/html"},
+        f"<title>{text}</title><nav>Menu {links}</nav>{main}".encode(),
+    )
 
 
 def commit(repo: Repo, files: dict[str, tuple[int, bytes]]) -> None:

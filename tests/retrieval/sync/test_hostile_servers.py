@@ -21,7 +21,16 @@ from retrieval.knowledge.sync.source import Frontier, ListingCutError
 from retrieval.models import Document, SyncSource
 from tests.clients import api_of
 from tests.factories import UserFactory
-from tests.retrieval.sync.looking import ADDRESS, commit, committed, found, listed, look, names, page
+from tests.retrieval.sync.looking import (
+    ADDRESS,
+    commit,
+    committed,
+    found,
+    listed,
+    look,
+    names,
+    page,
+)
 from tests.web_server import Page, WebServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,23 +63,34 @@ def test_a_frontier_gives_each_place_once_and_says_that_there_were_more() -> Non
     assert seen == [0, 1, 2]
 
 
-def test_an_empty_page_of_a_bucket_that_names_another_one_ends_the_run(make: Any, server: WebServer) -> None:
+def test_an_empty_page_of_a_bucket_that_names_another_one_ends_the_run(
+    make: Any, server: WebServer
+) -> None:
     numbers = itertools.count()
     answers(
-        server, lambda path: (200, {}, f"<ListBucketResult>{TOKENS.format(next(numbers))}</ListBucketResult>".encode())
+        server,
+        lambda path: (
+            200,
+            {},
+            f"<ListBucketResult>{TOKENS.format(next(numbers))}</ListBucketResult>".encode(),
+        ),
     )
     report = look(make("s3", f"{server.url}/bucket"))
     assert "does not come to an end" in error_of(report) and len(server.requests) == 1
 
 
-def test_a_bucket_whose_listing_turns_in_a_circle_ends_the_run(make: Any, server: WebServer) -> None:
+def test_a_bucket_whose_listing_turns_in_a_circle_ends_the_run(
+    make: Any, server: WebServer
+) -> None:
     row = "<Contents><Key>a.unread</Key></Contents>"
     answers(server, lambda path: bucket(row, 0))
     report = look(make("s3", f"{server.url}/bucket"))
     assert "does not come to an end" in error_of(report) and len(server.requests) == 2
 
 
-def test_hidden_names_count_as_listed(make: Any, server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hidden_names_count_as_listed(
+    make: Any, server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(run, "MOST_LISTED", 50)
     numbers = itertools.count()
 
@@ -107,7 +127,9 @@ def test_a_sitemap_that_names_ever_other_ones_ends(make: Any, server: WebServer)
     assert "more than one run looks at" in error_of(report) and len(server.requests) == 51
 
 
-def test_pages_that_name_ever_other_ones_are_read_up_to_the_bound(make: Any, server: WebServer) -> None:
+def test_pages_that_name_ever_other_ones_are_read_up_to_the_bound(
+    make: Any, server: WebServer
+) -> None:
     numbers = itertools.count()
 
     def endless(path: str) -> Page:
@@ -121,7 +143,9 @@ def test_pages_that_name_ever_other_ones_are_read_up_to_the_bound(make: Any, ser
 
 @pytest.mark.parametrize("told", ["²", "9" * 5000, "-1", "many", ""])
 def test_a_size_that_is_no_number_is_unknown(make: Any, server: WebServer, told: str) -> None:
-    size = f"<d:propstat><d:prop><d:getcontentlength>{told}</d:getcontentlength></d:prop></d:propstat>"
+    size = (
+        f"<d:propstat><d:prop><d:getcontentlength>{told}</d:getcontentlength></d:prop></d:propstat>"
+    )
     listing = f'<d:multistatus xmlns:d="DAV:"><d:response><d:href>/dav/a.md</d:href>{size}</d:response></d:multistatus>'
     server.pages |= {"/dav/": (207, {}, listing.encode()), "/dav/a.md": (200, {}, b"# A")}
     assert found(look(make("webdav", f"{server.url}/dav"))) == {"added": 1}
@@ -150,7 +174,9 @@ def test_a_run_whose_server_hangs_ends_when_its_source_is_deleted_stopped_or_pau
     assert [row.lease_token for row in rows] == [None] * (end != "delete")
 
 
-def test_a_run_that_was_stopped_says_so(make: Any, tmp_path: Path, api: APIClient, monkeypatch: Any) -> None:
+def test_a_run_that_was_stopped_says_so(
+    make: Any, tmp_path: Path, api: APIClient, monkeypatch: Any
+) -> None:
     (tmp_path / "files" / "a.md").write_text("A.")
     source = make("folder", tmp_path / "files")
     look(source)
@@ -194,9 +220,16 @@ def test_users_do_not_wait_for_each_other(make: Any, tmp_path: Path, monkeypatch
     (tmp_path / "files" / "a.md").write_text("A.")
     mine, put = make("folder", tmp_path / "files"), run.document_put
     other = UserFactory(is_staff=True)
-    values = {"name": "x", "kind": "folder", "address": str(tmp_path / "files"), "collection": "theirs"}
+    values = {
+        "name": "x",
+        "kind": "folder",
+        "address": str(tmp_path / "files"),
+        "collection": "theirs",
+    }
     theirs = api_of(other).post(ADDRESS, values, format="json").json()["id"]
-    monkeypatch.setattr(run, "document_put", lambda **rest: (look(theirs, dry_run=True), put(**rest))[1])
+    monkeypatch.setattr(
+        run, "document_put", lambda **rest: (look(theirs, dry_run=True), put(**rest))[1]
+    )
     assert found(look(mine)) == {"added": 1}
     assert SyncSource.objects.get(pk=theirs).report["added"] == 1
 
@@ -236,10 +269,16 @@ DELTA = varint(3) + varint(3 << 30) + b"\x90\x03"
     "objects",
     [
         pytest.param([(3, 3 << 30, zlib.compress(b"x"))], id="an object that declares 3 GiB"),
-        pytest.param([(3, 10, zlib.compress(bytes(1 << 20)))], id="an object that holds more than it declares"),
-        pytest.param([(6, len(DELTA), b"\x01" + zlib.compress(DELTA))], id="a delta that makes 3 GiB"),
         pytest.param(
-            [(7, len(DELTA), bytes(20) + zlib.compress(DELTA))], id="a delta of a named base that makes 3 GiB"
+            [(3, 10, zlib.compress(bytes(1 << 20)))],
+            id="an object that holds more than it declares",
+        ),
+        pytest.param(
+            [(6, len(DELTA), b"\x01" + zlib.compress(DELTA))], id="a delta that makes 3 GiB"
+        ),
+        pytest.param(
+            [(7, len(DELTA), bytes(20) + zlib.compress(DELTA))],
+            id="a delta of a named base that makes 3 GiB",
         ),
     ],
 )
@@ -265,7 +304,14 @@ def test_objects_are_bounded_in_number_and_all_together(
 
 
 @pytest.mark.parametrize(
-    "pack", [b"", b"PACK", b"<html>", pack_of((3, 9, b"xyz")), pack_of((3, 3, zlib.compress(b"abc")))[:-24]]
+    "pack",
+    [
+        b"",
+        b"PACK",
+        b"<html>",
+        pack_of((3, 9, b"xyz")),
+        pack_of((3, 3, zlib.compress(b"abc")))[:-24],
+    ],
 )
 def test_a_damaged_pack_is_told_apart(checked: Callable[[bytes], None], pack: bytes) -> None:
     with pytest.raises((ValueError, IndexError, zlib.error)):
@@ -278,7 +324,10 @@ def test_a_repository_whose_files_inflate_to_too_much_ends_the_run(
     repo, url = repository
     commit(repo, {"a.md": (0o100644, b"# A"), "zeros.txt": (0o100644, bytes(2 << 20))})
     monkeypatch.setattr(git, "MOST_OBJECT_BYTES", 1 << 20)
-    assert "larger than the site allows" in error_of(look(make("git", url))) and not Document.objects.exists()
+    assert (
+        "larger than the site allows" in error_of(look(make("git", url)))
+        and not Document.objects.exists()
+    )
 
 
 def test_what_a_repository_sends_is_counted(
@@ -329,11 +378,15 @@ def test_folders_that_hold_each_other_a_million_times_end_the_run(
         ("http://s3.example.org/bucket", False),
     ],
 )
-def test_credentials_stay_with_their_server(make: Any, api: APIClient, address: str, is_kept: bool) -> None:
+def test_credentials_stay_with_their_server(
+    make: Any, api: APIClient, address: str, is_kept: bool
+) -> None:
     source = make("s3", "https://s3.example.org/bucket", username="key", password="hunter2")
     told = api.patch(f"{ADDRESS}/{source}", {"address": address}, format="json").json()
     assert told["has_credentials"] is is_kept and bool(told["notice"]) is not is_kept
-    back = api.patch(f"{ADDRESS}/{source}", {"address": "https://s3.example.org/bucket"}, format="json").json()
+    back = api.patch(
+        f"{ADDRESS}/{source}", {"address": "https://s3.example.org/bucket"}, format="json"
+    ).json()
     assert back["has_credentials"] is is_kept and not back["notice"]
 
 
@@ -344,11 +397,16 @@ def test_credentials_that_come_with_the_new_address_are_stored(make: Any, api: A
     assert told["has_credentials"] and told["notice"] == ""
 
 
-def test_credentials_do_not_go_to_another_server_that_a_listing_names(make: Any, server: WebServer) -> None:
+def test_credentials_do_not_go_to_another_server_that_a_listing_names(
+    make: Any, server: WebServer
+) -> None:
     with WebServer() as other:
         other.pages["/dav/b.md"] = (200, {}, b"# B")
         foreign = f"{server.url}//127.0.0.1:{other.port}/dav/b.md"
-        server.pages |= {"/dav/": listed("", "/dav/", "/dav/a.md", foreign), "/dav/a.md": (200, {}, b"# A")}
+        server.pages |= {
+            "/dav/": listed("", "/dav/", "/dav/a.md", foreign),
+            "/dav/a.md": (200, {}, b"# A"),
+        }
         look(make("webdav", f"{server.url}/dav", username="me", password="pw"))
         assert ["Authorization" in headers for _, _, headers, _ in server.requests] == [True, True]
         assert ["Authorization" in headers for _, _, headers, _ in other.requests] == [False]

@@ -24,7 +24,9 @@ from retrieval.engine.search.milvus.filters import ListForm, Templates, spelled_
 HNSW_M = 16  # neighbours per node of the graph
 HNSW_EF_CONSTRUCTION = 200  # candidates while building; more is slower and better
 HNSW_EF = 128  # candidates while searching
-SERVER_PARTITIONS = 16  # of the partition key, collection_id: each is written in segments of its own
+SERVER_PARTITIONS = (
+    16  # of the partition key, collection_id: each is written in segments of its own
+)
 Call = Callable[..., Awaitable[Any]]  # a method of the client by its name, and what it is given
 
 
@@ -45,7 +47,10 @@ class Backend:
 
     def vector_index(self) -> dict[str, Any]:
         """For `add_index`, without the metric."""
-        return {"index_type": "HNSW", "params": {"M": HNSW_M, "efConstruction": HNSW_EF_CONSTRUCTION}}
+        return {
+            "index_type": "HNSW",
+            "params": {"M": HNSW_M, "efConstruction": HNSW_EF_CONSTRUCTION},
+        }
 
     def bm25_index(self, bm25: dict[str, float]) -> dict[str, Any]:
         return {"index_type": "SPARSE_INVERTED_INDEX", "params": dict(bm25)}
@@ -162,7 +167,9 @@ class Server(Backend):
         return {"num_partitions": SERVER_PARTITIONS}
 
     def vector_index(self) -> dict[str, Any]:
-        return {"index_type": "AUTOINDEX"} if self.settings.index == "auto" else super().vector_index()
+        return (
+            {"index_type": "AUTOINDEX"} if self.settings.index == "auto" else super().vector_index()
+        )
 
     def vector_search(self, limit: int) -> dict[str, Any]:
         return {} if self.settings.index == "auto" else super().vector_search(limit)
@@ -180,7 +187,10 @@ class Server(Backend):
 
 def generations(names: Iterable[str], alias: str) -> list[str]:
     """The Milvus collections of a space, in the order in which they were made."""
-    return sorted((name for name in names if re.fullmatch(f"{re.escape(alias)}_g[0-9]+", name)), key=generation_number)
+    return sorted(
+        (name for name in names if re.fullmatch(f"{re.escape(alias)}_g[0-9]+", name)),
+        key=generation_number,
+    )
 
 
 def generation_number(name: str) -> int:

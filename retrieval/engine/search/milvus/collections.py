@@ -35,7 +35,9 @@ class Generation:
 class MilvusCollections:
     """Those of every embedding space. Raises IndexUnavailableError. Belongs to one event loop."""
 
-    def __init__(self, settings: MilvusSettings, *, find_uri: Callable[[], str], k1: float, b: float) -> None:
+    def __init__(
+        self, settings: MilvusSettings, *, find_uri: Callable[[], str], k1: float, b: float
+    ) -> None:
         self._settings = settings
         self._connection = MilvusConnection(settings, find_uri=find_uri)
         self._bm25 = {"bm25_k1": k1, "bm25_b": b}
@@ -99,7 +101,9 @@ class MilvusCollections:
     async def swap(self, generation: Generation, right: WriteRight) -> None:
         backend = await self.backend()
         await self.do("load_collection", generation.name, slow=True, **backend.load_options())
-        await backend.put_in_use(self.do, partial(self.change, right), generation.alias, generation.name)
+        await backend.put_in_use(
+            self.do, partial(self.change, right), generation.alias, generation.name
+        )
         self._known.add(generation.alias)
         await self.drop_generations(right, generation.alias, keep=generation.name)
 
@@ -116,7 +120,9 @@ class MilvusCollections:
     async def ping(self) -> None:
         """Raises IndexUnavailableError."""
         timeout = connection.CONNECT_TIMEOUT_S
-        await self._connection.call(lambda client: client.list_collections(timeout=timeout), timeout_s=timeout)
+        await self._connection.call(
+            lambda client: client.list_collections(timeout=timeout), timeout_s=timeout
+        )
 
     async def close(self) -> None:
         await self._connection.close()

@@ -16,7 +16,9 @@ TIMEOUT_S = 20.0  # one search
 CONNECT_TIMEOUT_S = 5.0  # until the connection stands
 HUNG_S = 15.0  # for so long after a call that was not answered in time …
 HUNG_TIMEOUT_S = 2.0  # … others wait no longer than this: an answer makes several, and has a way without the index
-RESTART_WAIT_S = 6.0  # from the beginning of an outage: Milvus Lite is back 2 to 4 s after it was killed
+RESTART_WAIT_S = (
+    6.0  # from the beginning of an outage: Milvus Lite is back 2 to 4 s after it was killed
+)
 RESTART_POLL_S = 0.25
 MAX_LOADS = 2
 MAX_RETRIES = 2  # of what the server says may succeed at another try: a node was lost, a channel is being moved
@@ -74,7 +76,9 @@ class MilvusConnection:
         self._connecting = asyncio.Lock()
         self._has_answered = False
         self._hung_until = 0.0  # by the loop's clock
-        self._away_since = 0.0  # by the loop's clock, of the first call that was lost; 0: the last call went well
+        self._away_since = (
+            0.0  # by the loop's clock, of the first call that was lost; 0: the last call went well
+        )
 
     async def call(
         self,
@@ -117,7 +121,8 @@ class MilvusConnection:
             try:
                 if load:
                     await _translated(
-                        lambda c: c.load_collection(collection, timeout=TIMEOUT_S, **load_options), client
+                        lambda c: c.load_collection(collection, timeout=TIMEOUT_S, **load_options),
+                        client,
                     )
                     load = False
                 result = await _translated(run, client)
@@ -158,7 +163,10 @@ class MilvusConnection:
 
     def _may_be_restarting(self) -> bool:
         """In the first seconds after a server that has answered was lost."""
-        return self._has_answered and asyncio.get_running_loop().time() < self._away_since + RESTART_WAIT_S
+        return (
+            self._has_answered
+            and asyncio.get_running_loop().time() < self._away_since + RESTART_WAIT_S
+        )
 
     async def define(self, change: Callable[[Any], None]) -> None:
         """Change schemas with a synchronous client: the async one waits by a call that Milvus Lite lacks.
@@ -168,7 +176,12 @@ class MilvusConnection:
         uri = self._uri()
         try:
             await asyncio.to_thread(_run_synchronously, change, uri, self._settings)
-        except (_ConnectionLostError, _ReleasedCollectionError, _PassingError, MissingCollectionError) as error:
+        except (
+            _ConnectionLostError,
+            _ReleasedCollectionError,
+            _PassingError,
+            MissingCollectionError,
+        ) as error:
             raise IndexUnavailableError from error
 
     async def close(self) -> None:
@@ -184,7 +197,9 @@ class MilvusConnection:
         if uri := self._find_uri():
             return uri
         raise IndexUnavailableError(
-            worded("No Milvus server is running: start the site with `make run`, or set MILVUS_URI.")
+            worded(
+                "No Milvus server is running: start the site with `make run`, or set MILVUS_URI."
+            )
         )
 
     async def _connect(self) -> Any:
@@ -273,7 +288,11 @@ def _classified(error: Exception) -> Exception:
     name = getattr(code, "name", str(code))
     if name == "UNIMPLEMENTED":
         return NotSupportedError(str(error))
-    if code == CONNECT_FAILED_CODE or name in ("UNAVAILABLE", "CANCELLED") or isinstance(error, OSError):
+    if (
+        code == CONNECT_FAILED_CODE
+        or name in ("UNAVAILABLE", "CANCELLED")
+        or isinstance(error, OSError)
+    ):
         return _ConnectionLostError(str(error))
     if "UsageError" in type(error).__name__:  # the channel was closed under us
         return _ConnectionLostError(str(error))
@@ -282,6 +301,8 @@ def _classified(error: Exception) -> Exception:
         return _PassingError(str(error))
     if "no space left" in str(error).lower():
         return IndexUnavailableError(
-            worded("The disk of the search index is full; it continues by itself when there is space.")
+            worded(
+                "The disk of the search index is full; it continues by itself when there is space."
+            )
         )
     return IndexUnavailableError()

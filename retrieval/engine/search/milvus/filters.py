@@ -17,7 +17,9 @@ from urllib.parse import quote
 from retrieval.engine.values import SUMMARY_SEQ, Level, SearchFilters, Vocabulary
 
 MAX_ENCODED_CHARS = 480
-LONG_LIST = 1_000  # identifiers; more go beside the expression where the backend can read them there
+LONG_LIST = (
+    1_000  # identifiers; more go beside the expression where the backend can read them there
+)
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_.:\-]{1,100}")
 ListForm = Callable[[Sequence[str]], str]  # how identifiers stand in an expression
 
@@ -59,7 +61,9 @@ class Templates:
 
 
 def in_collections(
-    collection_ids: Sequence[str], filters: SearchFilters | None = None, listed: ListForm = spelled_out
+    collection_ids: Sequence[str],
+    filters: SearchFilters | None = None,
+    listed: ListForm = spelled_out,
 ) -> str:
     """The permission clause and, with it, the metadata filters. Raises ValueError without any collection."""
     if not collection_ids:
@@ -68,7 +72,9 @@ def in_collections(
         return any_of("collection_id", collection_ids, listed)
     if filters.documents:
         named = any_of("document_id", filters.documents, listed)
-        return f"{in_collections(collection_ids, replace(filters, documents=()), listed)} and {named}"
+        return (
+            f"{in_collections(collection_ids, replace(filters, documents=()), listed)} and {named}"
+        )
     spared = [key for key in collection_ids if key in filters.spared]
     filtered = [key for key in collection_ids if key not in filters.spared]
     if not filtered:

@@ -60,7 +60,9 @@ class MilvusIndex:
         b: float = BM25_B,
     ) -> None:
         self._writer_lock = writer_lock
-        self._collections = MilvusCollections(settings, find_uri=uri if callable(uri) else lambda: uri, k1=k1, b=b)
+        self._collections = MilvusCollections(
+            settings, find_uri=uri if callable(uri) else lambda: uri, k1=k1, b=b
+        )
 
     # -------------------------------------------------------------------------------------------- writing
     async def upsert(self, space: EmbeddingSpace, rows: Sequence[IndexRow]) -> None:
@@ -97,9 +99,15 @@ class MilvusIndex:
     async def _write(self, right: WriteRight, name: str, rows: Sequence[IndexRow]) -> None:
         for at in range(0, len(rows), WRITE_BATCH_SIZE):
             await self._collections.change(
-                right, "upsert", name, [entity(row) for row in rows[at : at + WRITE_BATCH_SIZE]], slow=True
+                right,
+                "upsert",
+                name,
+                [entity(row) for row in rows[at : at + WRITE_BATCH_SIZE]],
+                slow=True,
             )
-        await (await self._collections.backend()).make_durable(partial(self._collections.change, right), name)
+        await (await self._collections.backend()).make_durable(
+            partial(self._collections.change, right), name
+        )
 
     async def _delete(self, space: EmbeddingSpace, expressions: Sequence[str]) -> None:
         if not expressions:
@@ -109,8 +117,12 @@ class MilvusIndex:
             with contextlib.suppress(MissingCollectionError):
                 name = await self._collections.in_use(alias)
                 for expression in expressions:
-                    await self._collections.change(right, "delete", name, filter=expression, slow=True)
-                await (await self._collections.backend()).make_durable(partial(self._collections.change, right), name)
+                    await self._collections.change(
+                        right, "delete", name, filter=expression, slow=True
+                    )
+                await (await self._collections.backend()).make_durable(
+                    partial(self._collections.change, right), name
+                )
 
     # -------------------------------------------------------------------------------------------- reading
     async def count(self, space: EmbeddingSpace) -> int:
@@ -124,7 +136,9 @@ class MilvusIndex:
             return await self._ids(await self._collections.in_use(self.alias(space)))
         return set()
 
-    async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    async def vectors(
+        self, space: EmbeddingSpace, chunk_ids: Sequence[str]
+    ) -> dict[str, NDArray[np.float32]]:
         """The stored vectors, shape (dim,), of those chunks that are there."""
         if not chunk_ids:
             return {}
@@ -186,7 +200,9 @@ class MilvusIndex:
             return [[] for _ in data]
         backend = await self._collections.backend()
         listed, lists = backend.lists()
-        expression = f"{in_collections(rows.collection_ids, rows.filters, listed)} and {rows_of(rows.level)}"
+        expression = (
+            f"{in_collections(rows.collection_ids, rows.filters, listed)} and {rows_of(rows.level)}"
+        )
         options: dict[str, Any] = {
             "anns_field": field,
             "filter": expression,
@@ -199,7 +215,10 @@ class MilvusIndex:
         begun = time.monotonic()
         try:
             legs = await self._collections.do(
-                "search", await self._collections.in_use(self.alias(space)), data=list(data), **options
+                "search",
+                await self._collections.in_use(self.alias(space)),
+                data=list(data),
+                **options,
             )
         except MissingCollectionError as error:
             raise SpaceMissingError from error
@@ -208,17 +227,23 @@ class MilvusIndex:
         metrics.index_searches.add(seconds)
         return [_hits(leg, negative=field == "sparse") for leg in legs]
 
-    async def _query_space(self, space: EmbeddingSpace, expression: str, fields: Sequence[str]) -> list[dict[str, Any]]:
+    async def _query_space(
+        self, space: EmbeddingSpace, expression: str, fields: Sequence[str]
+    ) -> list[dict[str, Any]]:
         try:
             name = await self._collections.in_use(self.alias(space))
         except MissingCollectionError:
             return []
         return await self._query(name, expression, fields)
 
-    async def _query(self, name: str, expression: str, fields: Sequence[str], **options: Any) -> list[dict[str, Any]]:
+    async def _query(
+        self, name: str, expression: str, fields: Sequence[str], **options: Any
+    ) -> list[dict[str, Any]]:
         options |= {"output_fields": list(fields), "consistency_level": "Strong"}
         try:
-            return list(await self._collections.do("query", name, filter=expression, slow=True, **options))
+            return list(
+                await self._collections.do("query", name, filter=expression, slow=True, **options)
+            )
         except MissingCollectionError:
             return []
 
@@ -232,13 +257,17 @@ class MilvusIndex:
         if len(rows) < MAX_RESULTS:
             return ids
         middle = sorted(ids)[(len(ids) - 1) // 2]
-        return await self._ids(name, clause, after, middle) | await self._ids(name, clause, middle, up_to)
+        return await self._ids(name, clause, after, middle) | await self._ids(
+            name, clause, middle, up_to
+        )
 
     # -------------------------------------------------------------------------------------------- generations
     async def build_generation(self, space: EmbeddingSpace) -> Generation:
         """A new, empty Milvus collection beside the one in use, which goes on serving searches."""
         alias = self.alias(space)
-        current = await (await self._collections.backend()).generation_in_use(self._collections.do, alias)
+        current = await (await self._collections.backend()).generation_in_use(
+            self._collections.do, alias
+        )
         number = generation_number(current) + 1 if current else 1
         generation = Generation(space, alias, f"{alias}_g{number}")
         await self._collections.create(generation, keep_existing=False)
@@ -288,7 +317,10 @@ class _Rows:
 
 
 def _batches_of(chunk_ids: Sequence[str]) -> list[str]:
-    return [any_of("chunk_id", chunk_ids[at : at + DELETE_BATCH]) for at in range(0, len(chunk_ids), DELETE_BATCH)]
+    return [
+        any_of("chunk_id", chunk_ids[at : at + DELETE_BATCH])
+        for at in range(0, len(chunk_ids), DELETE_BATCH)
+    ]
 
 
 def _hits(leg: Any, *, negative: bool) -> list[LegHit]:

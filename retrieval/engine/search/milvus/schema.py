@@ -19,7 +19,13 @@ MAX_TAGS = 100
 
 
 def create_collection(
-    client: Any, backend: Backend, name: str, *, dim: int, bm25: dict[str, float], keep_existing: bool
+    client: Any,
+    backend: Backend,
+    name: str,
+    *,
+    dim: int,
+    bm25: dict[str, float],
+    keep_existing: bool,
 ) -> None:
     """Make the collection with its indexes, and load it. `client`: a synchronous MilvusClient."""
     timeout = connection.TIMEOUT_S
@@ -32,7 +38,9 @@ def create_collection(
     indexes.add_index("sparse", metric_type="BM25", **backend.bm25_index(bm25))
     schema = _schema(client, backend, dim=dim)
     client.create_collection(name, schema=schema, timeout=timeout, **backend.collection_options())
-    client.create_index(name, indexes, timeout=timeout, sync=False)  # nothing is in it: no need to wait half a second
+    client.create_index(
+        name, indexes, timeout=timeout, sync=False
+    )  # nothing is in it: no need to wait half a second
     client.load_collection(name, timeout=timeout, **backend.load_options())
 
 
@@ -52,10 +60,16 @@ def _schema(client: Any, backend: Backend, *, dim: int) -> Any:
     schema.add_field("seq", DataType.INT64)
     schema.add_field("policy_year", DataType.INT64)
     schema.add_field(
-        "tags", DataType.ARRAY, element_type=DataType.VARCHAR, max_capacity=MAX_TAGS, max_length=MAX_VALUE_BYTES
+        "tags",
+        DataType.ARRAY,
+        element_type=DataType.VARCHAR,
+        max_capacity=MAX_TAGS,
+        max_length=MAX_VALUE_BYTES,
     )
     analyzer = {"tokenizer": backend.tokenizer}
-    schema.add_field("terms", DataType.VARCHAR, max_length=65_535, enable_analyzer=True, analyzer_params=analyzer)
+    schema.add_field(
+        "terms", DataType.VARCHAR, max_length=65_535, enable_analyzer=True, analyzer_params=analyzer
+    )
     schema.add_field("sparse", DataType.SPARSE_FLOAT_VECTOR)
     schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dim)
     names = {"input_field_names": ["terms"], "output_field_names": ["sparse"]}

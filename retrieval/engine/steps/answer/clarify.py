@@ -31,7 +31,9 @@ async def ask_back(deps: Deps, readings: Sequence[ScoredChunk], *, asks: str = "
     return await append_text(deps, answer, clarification.question)
 
 
-def from_documents(readings: Sequence[ScoredChunk], language: Language, *, asks: str = "") -> Clarification:
+def from_documents(
+    readings: Sequence[ScoredChunk], language: Language, *, asks: str = ""
+) -> Clarification:
     """Options by the documents' titles; where these are equal, with year or section; failing that, by file names."""
     chunks = [reading.chunk for reading in readings[:MAX_OPTIONS]]
     titles = [chunk.title for chunk in chunks]

@@ -24,7 +24,9 @@ from retrieval.engine.values import (
     ScoredChunk,
 )
 
-CHECKED_SCORE = 0.45  # from which the words of a checked answer's sentence are taken to stand in its passage
+CHECKED_SCORE = (
+    0.45  # from which the words of a checked answer's sentence are taken to stand in its passage
+)
 CHECKED_BY_PERSON = worded("checked by a person")
 CHECKED_TIMEOUT_S = 1.0  # for a look into memory, and one into the database where something fits
 
@@ -33,7 +35,11 @@ async def curated_answer(deps: Deps, question: Question) -> Answer | None:
     """The answer, streamed as one piece; None where none fits. A reply to a question that was asked back is no question
     of its own, filters and attached files ask for other documents than those that were chosen, and who has an answer
     written anew wants another one."""
-    asks_otherwise = question.again or question.filters or any(ref.attached for ref in question.scope.collections)
+    asks_otherwise = (
+        question.again
+        or question.filters
+        or any(ref.attached for ref in question.scope.collections)
+    )
     if deps.curated is None or asks_otherwise or question.open_clarification:
         return None
     try:
@@ -80,7 +86,9 @@ async def _stream_curated(deps: Deps, question: Question, found: CuratedAnswer) 
 
 def _evidence(answer: Answer, question: str) -> tuple[GroundedSentence, ...]:
     """Where its sentences rest. None of them is doubted for its words: people have judged it."""
-    checked = check_by_words(answer, claims_of(answer.text), question, supported_score=CHECKED_SCORE)
+    checked = check_by_words(
+        answer, claims_of(answer.text), question, supported_score=CHECKED_SCORE
+    )
     evidence: list[GroundedSentence] = []
     for sentence in checked:
         if not sentence.supported:

@@ -57,7 +57,9 @@ NAMES_SHOWN = 8  # collections
 NEAR = 0.2
 
 
-async def reply_without_search(deps: Deps, question: Question, *, asks_model: bool) -> Answer | None:
+async def reply_without_search(
+    deps: Deps, question: Question, *, asks_model: bool
+) -> Answer | None:
     """A direct reply, or the help; None for what is to be looked up in the documents. Never raises a ModelError.
 
     asks_model: where one is connected, whether it is asked here; else the workflow does.
@@ -81,7 +83,9 @@ async def reply_without_search(deps: Deps, question: Question, *, asks_model: bo
 
 
 @step("generate")
-async def respond_directly(deps: Deps, question: Question, memories: Sequence[RememberedFact]) -> Answer | None:
+async def respond_directly(
+    deps: Deps, question: Question, memories: Sequence[RememberedFact]
+) -> Answer | None:
     """None where no model can write it: nothing but a model can reply from a conversation."""
 
     def prompt() -> Prompt:
@@ -93,7 +97,9 @@ async def respond_directly(deps: Deps, question: Question, memories: Sequence[Re
             question=one_line(question.standalone),
         )
 
-    writer = AnswerWriter(deps, sources=(), question=question.standalone)  # takes the model's markers out
+    writer = AnswerWriter(
+        deps, sources=(), question=question.standalone
+    )  # takes the model's markers out
     ended = await write_by_model(deps, await author_of(deps, prompt), prompt, writer)
     if ended.failure:
         degrade(ended.failure)
@@ -127,19 +133,29 @@ async def _help_alone(deps: Deps, question: Question) -> Answer:
 
 
 @step("generate")
-async def _with_nearest(deps: Deps, question: Question, sources: tuple[Source, ...], *, why: Reason) -> Answer:
+async def _with_nearest(
+    deps: Deps, question: Question, sources: tuple[Source, ...], *, why: Reason
+) -> Answer:
     """The help below the passages as they stand, where they are asked for or near; else they are listed under it. The
     sign of a question decides what stands first, and leaves nothing out."""
     text = help_text(deps, question)
     answer = Answer(decision="ANSWER", text="", sources=sources, reason=Reason("no_word_found"))
     degrade(why)
     await deps.trace.choose_sources(sources)
-    if question.standalone.rstrip().endswith(QUESTION_MARKS) or await _are_near(deps, question, sources):
-        shown = await show_passages(deps, question, best_sources(sources), among=sources, chars=SHOWN_CHARS)
+    if question.standalone.rstrip().endswith(QUESTION_MARKS) or await _are_near(
+        deps, question, sources
+    ):
+        shown = await show_passages(
+            deps, question, best_sources(sources), among=sources, chars=SHOWN_CHARS
+        )
         below = Shown(f"{shown.text}\n\n{text}", shown.grounding)
-        answer = await with_passages(deps, answer, phrase("no_model", deps.language) + "\n\n", below)
+        answer = await with_passages(
+            deps, answer, phrase("no_model", deps.language) + "\n\n", below
+        )
     else:
-        answer = await append_text(deps, answer, f"{text}\n\n{phrase('near_in_meaning', deps.language)}")
+        answer = await append_text(
+            deps, answer, f"{text}\n\n{phrase('near_in_meaning', deps.language)}"
+        )
     note_shown(
         [source.marker for source in answer.sources if source.cited],
         of=len(sources),
@@ -162,7 +178,9 @@ async def _are_near(deps: Deps, question: Question, sources: Sequence[Source]) -
 
 def help_text(deps: Deps, question: Question) -> str:
     """What is searched, and three things to try."""
-    searched = [ref.name for ref in question.scope.collections if ref.documents and not ref.attached]
+    searched = [
+        ref.name for ref in question.scope.collections if ref.documents and not ref.attached
+    ]
     names = ", ".join(map(one_line, searched[:NAMES_SHOWN]))
     if len(searched) > NAMES_SHOWN:
         names += " …"
@@ -178,7 +196,9 @@ async def _is_in_documents(deps: Deps, question: Question) -> bool:
     terms = search_terms(question.standalone)
     words = [term for term in terms if len(term) > 1 or not HAN_CHARACTER.match(term)]
     alone = sum(map(str.isalnum, question.standalone)) <= 1
-    if not words and not alone:  # a single Chinese character of a longer message is no word of its own
+    if (
+        not words and not alone
+    ):  # a single Chinese character of a longer message is no word of its own
         return False
     try:
         return await deps.searcher.holds_any(words or terms, question.scope)

@@ -89,7 +89,9 @@ async def generate(
     if writer.verdict:
         asks_back = writer.verdict == "unclear" and way_out == "ask_back"
         refusal = Reason("passages_differ" if asks_back else "passages_do_not_answer")
-        details = GenerateDetails(model=ended.model, cited=(), partial=False, verdict=writer.verdict)
+        details = GenerateDetails(
+            model=ended.model, cited=(), partial=False, verdict=writer.verdict
+        )
         note("model_refuses", details, reason=refusal)
         return Answer(
             decision="CLARIFY" if asks_back else "NO_ANSWER",
@@ -151,7 +153,9 @@ async def _passages(
             deps.language,
             reason=deps.say(reason.text, deps.language),
         )
-    shown = await show_passages(deps, question, best_sources(sources), among=sources, chars=SHOWN_CHARS)
+    shown = await show_passages(
+        deps, question, best_sources(sources), among=sources, chars=SHOWN_CHARS
+    )
     await deps.trace.choose_sources(sources)
     begun = Answer(
         decision="ANSWER",
@@ -172,7 +176,9 @@ def note_shown(cited: Sequence[int], *, of: int) -> None:
     )
 
 
-def answer_prompt(deps: Deps, question: Question, passages: Sequence[ScoredChunk], way_out: WayOut) -> Prompt:
+def answer_prompt(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk], way_out: WayOut
+) -> Prompt:
     places = positions(len(passages), position_strategy(deps, question))
     return deps.prompt(
         PROMPTS[way_out],

@@ -37,8 +37,12 @@ SHOWN = 3  # passages of an answer that no model wrote
 SHOWN_CHARS = 900  # of each
 NEAREST = 3  # passages under a refusal
 NEAREST_CHARS = 300
-NEAR_SHARE = 0.6  # of the best one's score above the last one's, from which another passage is shown as well
-EARLIER_WEIGHT = 0.8  # of a term of the question before; chosen on twenty follow-ups in three languages
+NEAR_SHARE = (
+    0.6  # of the best one's score above the last one's, from which another passage is shown as well
+)
+EARLIER_WEIGHT = (
+    0.8  # of a term of the question before; chosen on twenty follow-ups in three languages
+)
 MOST_CHARS = 1_000_000  # more than a passage with its neighbours has
 HEAD_WITHIN = 20  # chunks further up in which the head of a table is looked for
 
@@ -80,7 +84,11 @@ def best_sources(sources: Sequence[Source]) -> list[Source]:
     chosen = [best]
     for source in sources[1:]:
         is_near = width > 0 and (_score(source) - lowest) / width >= NEAR_SHARE
-        if is_near and len(chosen) < SHOWN and not any(_is_one_place(source.chunk, other.chunk) for other in chosen):
+        if (
+            is_near
+            and len(chosen) < SHOWN
+            and not any(_is_one_place(source.chunk, other.chunk) for other in chosen)
+        ):
             chosen.append(source)
     return chosen
 
@@ -97,13 +105,26 @@ def best_statements(question: str, chunks: Sequence[StoredChunk]) -> list[str]:
     """Of each chunk the statement that holds most of the question's words."""
     passages = [Passage(chunk.text, file_name=chunk.file_name) for chunk in chunks]
     weights = _weights(question, "", passages)
-    return [passage.pieces[_best(passage, weights, chars=SHOWN_CHARS)].words for passage in passages if passage.pieces]
+    return [
+        passage.pieces[_best(passage, weights, chars=SHOWN_CHARS)].words
+        for passage in passages
+        if passage.pieces
+    ]
 
 
-def _weights(question: str, previous_question: str, passages: Sequence[Passage]) -> dict[str, float]:
+def _weights(
+    question: str, previous_question: str, passages: Sequence[Passage]
+) -> dict[str, float]:
     """What each term of the question weighs: more where few statements hold it."""
-    pool = [frozenset(analyze(passage.said(at))) for passage in passages for at in range(len(passage.pieces))]
-    earlier = {term: EARLIER_WEIGHT * weight for term, weight in term_weights(previous_question, pool).items()}
+    pool = [
+        frozenset(analyze(passage.said(at)))
+        for passage in passages
+        for at in range(len(passage.pieces))
+    ]
+    earlier = {
+        term: EARLIER_WEIGHT * weight
+        for term, weight in term_weights(previous_question, pool).items()
+    }
     return {**earlier, **term_weights(question, pool)}
 
 
@@ -131,7 +152,11 @@ def _best(
         return sum(weights[term] for term in shown) + sum(weights[term] for term in held[at])
 
     pieces = passage.pieces
-    own = [at for at, piece in enumerate(pieces) if start <= piece.start < end and piece.kind != "heading"]
+    own = [
+        at
+        for at, piece in enumerate(pieces)
+        if start <= piece.start < end and piece.kind != "heading"
+    ]
     best = max(own or range(len(pieces)), key=lambda at: (weight(at), -at))
     asks = pieces[best].words.endswith(("?", "？"))
     return best + 1 if asks and best + 1 < len(pieces) else best
@@ -227,8 +252,12 @@ async def _in_documents(deps: Deps, sources: Sequence[Source], scope: SearchScop
         first, last = chunk.places
         back = HEAD_WITHIN if begins_inside_table(chunk.text) else 1
         if chunk.kind == "document":
-            wanted |= {(chunk.document_id, seq) for seq in (*range(max(0, first - back), first), last + 1)}
-    found = await deps.documents.at(sorted(wanted), scope=scope) if deps.documents and wanted else ()
+            wanted |= {
+                (chunk.document_id, seq) for seq in (*range(max(0, first - back), first), last + 1)
+            }
+    found = (
+        await deps.documents.at(sorted(wanted), scope=scope) if deps.documents and wanted else ()
+    )
     beside = {(chunk.document_id, chunk.seq): chunk for chunk in found}
     return [_in_document(source, beside) for source in sources]
 

@@ -48,7 +48,9 @@ async def refuse(
         return await append_text(deps, refusal, lead)
     await deps.trace.choose_sources(sources)
     shown = await show_passages(deps, question, sources, among=sources, chars=NEAREST_CHARS)
-    return await with_passages(deps, refusal, f"{lead}\n\n{phrase('closest', deps.language)}\n\n", shown)
+    return await with_passages(
+        deps, refusal, f"{lead}\n\n{phrase('closest', deps.language)}\n\n", shown
+    )
 
 
 def _why(deps: Deps, question: Question, why: str) -> str:

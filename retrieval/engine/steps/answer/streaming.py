@@ -20,9 +20,7 @@ from retrieval.engine.text.phrases import ScriptKeeper
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.values import Source
 
-MAX_PIECES_AFTER_VERDICT = (
-    40  # pieces behind a verdict: a reply that ends by itself leaves its connection open for the next
-)
+MAX_PIECES_AFTER_VERDICT = 40  # pieces behind a verdict: a reply that ends by itself leaves its connection open for the next
 
 
 class AnswerWriter:

@@ -10,14 +10,21 @@ import re
 from typing import Literal
 
 Verdict = Literal["no_answer", "unclear"]
-WayOut = Literal["ask_back", "refuse", "none"]  # the words that the model is offered in place of an answer
+WayOut = Literal[
+    "ask_back", "refuse", "none"
+]  # the words that the model is offered in place of an answer
 MAX_HELD = 64  # characters of a beginning that may become a verdict
 EAST_ASIAN_LABEL = 4  # characters of "最终回答"; other labels are a word or two
 _WORDS: dict[Verdict, str] = {"no_answer": "NO_ANSWER", "unclear": "UNCLEAR"}
-_WRITTEN = {verdict: re.compile(word.replace("_", r"\\?[_ -]"), re.IGNORECASE) for verdict, word in _WORDS.items()}
+_WRITTEN = {
+    verdict: re.compile(word.replace("_", r"\\?[_ -]"), re.IGNORECASE)
+    for verdict, word in _WORDS.items()
+}
 _JOINT = re.compile(r"\\?[_ -]|\\\Z")
 _SIGNS = re.compile(r"[\W_]*+")  # white space, Markdown, quotation marks
-_LABEL = re.compile(r"[\W_]*+[^\W\d_]{1,12}(?: [^\W\d_]{1,12})?(?! \w)[\W_]+")  # "Answer: ", "**Final answer**"
+_LABEL = re.compile(
+    r"[\W_]*+[^\W\d_]{1,12}(?: [^\W\d_]{1,12})?(?! \w)[\W_]+"
+)  # "Answer: ", "**Final answer**"
 _LABEL_BEGUN = re.compile(r"[\W_]*+(?P<words>[^\W\d_]{0,12}(?: [^\W\d_]{0,12})?)")
 _GOES_ON = re.compile(r"_*[^\W_]")
 _EAST_ASIAN = re.compile(r"[\u2e80-\uffff]")

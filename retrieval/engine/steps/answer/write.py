@@ -79,7 +79,9 @@ async def write_from(
     answer = await verify(deps, answer, question=question.standalone)
     if not answer.model or not answer.text or (answer.partial and answer.decision == "ANSWER"):
         return answer
-    supported = any(source.cited for source in answer.sources) or any(one.supported for one in answer.grounding)
+    supported = any(source.cited for source in answer.sources) or any(
+        one.supported for one in answer.grounding
+    )
     if answer.decision == "ANSWER" and supported:
         return answer
     return replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED)
@@ -93,7 +95,9 @@ async def with_nearest(deps: Deps, question: Question, answer: Answer) -> Answer
 
 
 @step("generate")
-async def show_judged(deps: Deps, question: Question, answer: Answer, named: Sequence[ScoredChunk]) -> Answer:
+async def show_judged(
+    deps: Deps, question: Question, answer: Answer, named: Sequence[ScoredChunk]
+) -> Answer:
     """The passages that the judge says to answer, as they stand, where the writing model would not put them into words.
     answer: what it wrote, or its refusal, which states nothing that could be checked."""
     chosen = {passage.chunk_id for passage in named}

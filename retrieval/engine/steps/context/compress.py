@@ -45,7 +45,9 @@ async def compress(
     return selection
 
 
-def compress_passages(question: str, passages: Sequence[ScoredChunk], *, tokens: int) -> list[ScoredChunk]:
+def compress_passages(
+    question: str, passages: Sequence[ScoredChunk], *, tokens: int
+) -> list[ScoredChunk]:
     """Statements far below the best one of all are left out, with "…" in their place; headings and heads of tables
     stay, and what stands beside a statement that stays. Then as many passages as fit into `tokens`."""
     weights = term_weights(question, [terms_of(passage.chunk.text) for passage in passages])

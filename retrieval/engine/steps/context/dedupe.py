@@ -33,7 +33,9 @@ async def dedupe(
     names.
     """
     selection, dropped, merged = await asyncio.to_thread(merge_duplicates, candidates, known=known)
-    details = DedupeDetails(before=len(candidates), after=len(selection), dropped=dropped, merged=merged)
+    details = DedupeDetails(
+        before=len(candidates), after=len(selection), dropped=dropped, merged=merged
+    )
     note("deduped", details)
     return selection
 
@@ -71,7 +73,9 @@ def is_like(chunk: StoredChunk, other: StoredChunk) -> bool:
     return _fingerprint(chunk.text) == _fingerprint(other.text)
 
 
-def _grown(passage: StoredChunk, neighbours: Sequence[tuple[int, StoredChunk]]) -> tuple[StoredChunk, int] | None:
+def _grown(
+    passage: StoredChunk, neighbours: Sequence[tuple[int, StoredChunk]]
+) -> tuple[StoredChunk, int] | None:
     """The passage with the first of the neighbours that fits, and the rank of that one."""
     for rank, neighbour in neighbours:
         joined = join(passage, neighbour, MERGE_TOKENS)
@@ -85,7 +89,9 @@ def _merge_neighbours(
 ) -> tuple[tuple[ScoredChunk, ...], dict[str, list[str]]]:
     """Each passage in the place of its best chunk. From the best down, each takes up its neighbours that are candidates
     too, the better one first, while the passage stays within MERGE_TOKENS."""
-    rank_at = {(candidate.document_id, candidate.chunk.seq): rank for rank, candidate in enumerate(ranked)}
+    rank_at = {
+        (candidate.document_id, candidate.chunk.seq): rank for rank, candidate in enumerate(ranked)
+    }
     free = set(range(len(ranked)))
     passages = list[ScoredChunk]()
     merged = dict[str, list[str]]()

@@ -31,7 +31,9 @@ def join(best: StoredChunk, neighbour: StoredChunk, most_tokens: int) -> StoredC
     )
 
 
-def joined_rows(left: tuple[int, int, int] | None, right: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
+def joined_rows(
+    left: tuple[int, int, int] | None, right: tuple[int, int, int] | None
+) -> tuple[int, int, int] | None:
     """Of neighbours; None where they hold all rows of a table together."""
     if left is None or right is None:
         return left or right

@@ -34,7 +34,11 @@ async def with_neighbours(
         first, last = chunk.places
         for seq in (first - 1, last + 1):
             other = beside.get((chunk.document_id, seq))
-            longer = join(chunk, other, MOST_TOKENS) if other and _belong_together(chunk, other) else None
+            longer = (
+                join(chunk, other, MOST_TOKENS)
+                if other and _belong_together(chunk, other)
+                else None
+            )
             cost = estimate_tokens(longer.text) - estimate_tokens(chunk.text) if longer else 0
             if other and longer and cost <= left:
                 left = left - cost
@@ -48,9 +52,21 @@ async def _beside(
     deps: Deps, passages: Sequence[ScoredChunk], scope: SearchScope
 ) -> Mapping[tuple[str, int], StoredChunk]:
     """The chunks before and after them that are not among them, by document and place: one read."""
-    chunks = [passage.chunk for passage in passages if passage.chunk.kind == "document" and passage.chunk.char_end]
-    here = {(chunk.document_id, seq) for chunk in chunks for seq in range(chunk.places[0], chunk.places[1] + 1)}
-    ends = {(chunk.document_id, seq) for chunk in chunks for seq in (chunk.places[0] - 1, chunk.places[1] + 1)}
+    chunks = [
+        passage.chunk
+        for passage in passages
+        if passage.chunk.kind == "document" and passage.chunk.char_end
+    ]
+    here = {
+        (chunk.document_id, seq)
+        for chunk in chunks
+        for seq in range(chunk.places[0], chunk.places[1] + 1)
+    }
+    ends = {
+        (chunk.document_id, seq)
+        for chunk in chunks
+        for seq in (chunk.places[0] - 1, chunk.places[1] + 1)
+    }
     places = sorted(place for place in ends - here if place[1] >= 0)
     found = await deps.documents.at(places, scope=scope) if deps.documents and places else ()
     return {(chunk.document_id, chunk.seq): chunk for chunk in found}
@@ -59,7 +75,11 @@ async def _beside(
 def _belong_together(chunk: StoredChunk, other: StoredChunk) -> bool:
     """Whether the later of the two continues what the earlier one ends with."""
     left, right = (chunk, other) if chunk.seq < other.seq else (other, chunk)
-    if left.table_rows and right.table_rows and joined_rows(left.table_rows, right.table_rows) != right.table_rows:
+    if (
+        left.table_rows
+        and right.table_rows
+        and joined_rows(left.table_rows, right.table_rows) != right.table_rows
+    ):
         return True
     added = seam(left, right)
     last = left.text.rstrip().rsplit("\n", 1)[-1].strip()
@@ -68,7 +88,12 @@ def _belong_together(chunk: StoredChunk, other: StoredChunk) -> bool:
         return False
     if is_row(last) or is_row(first):
         return is_row(last) and is_row(first)
-    if _ANNOUNCES.search(last) or last.startswith("#") or is_small(first[0]) or _GOES_ON.match(first):
+    if (
+        _ANNOUNCES.search(last)
+        or last.startswith("#")
+        or is_small(first[0])
+        or _GOES_ON.match(first)
+    ):
         return True
     if list_sign(first):
         return bool(list_sign(last))

@@ -17,7 +17,9 @@ from retrieval.engine.trace import note
 from retrieval.engine.values import Question, ScoredChunk, SearchScope
 
 LEAST = 8  # passages that a model is given where so many were found: the right one is often not among the first five
-CONTEXT_TOKENS = 2048  # of all passages, where LEAST of them fit: what the first token waits for is the prompt
+CONTEXT_TOKENS = (
+    2048  # of all passages, where LEAST of them fit: what the first token waits for is the prompt
+)
 
 
 @step("order")
@@ -35,7 +37,9 @@ async def order(
     chosen = list(candidates[:most])
     joined = dict[str, list[str]]()
     if room is not None:
-        chosen, joined = await with_neighbours(deps, chosen, scope=scope, tokens=min(room // 2, CONTEXT_TOKENS))
+        chosen, joined = await with_neighbours(
+            deps, chosen, scope=scope, tokens=min(room // 2, CONTEXT_TOKENS)
+        )
         chosen = fit_half(chosen, room=room)
     code = "ordered_sandwich" if strategy == "sandwich" else "ordered"
     details = OrderDetails(

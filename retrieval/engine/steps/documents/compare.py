@@ -63,7 +63,9 @@ class Comparison:
     def of_versions(self) -> bool:
         """Whether the two have enough in common for their differences to be told one by one."""
         common = self.same + self.count("changed")
-        return common > 0 and common >= VERSIONS * (common + min(self.count("new"), self.count("gone")))
+        return common > 0 and common >= VERSIONS * (
+            common + min(self.count("new"), self.count("gone"))
+        )
 
     def count(self, kind: Kind) -> int:
         return sum(change.kind == kind for change in self.changes)
@@ -161,7 +163,9 @@ def _pairs(old: Sequence[_Line], new: Sequence[_Line]) -> list[tuple[int, int]]:
             holding[term].append(at)
     scored: list[tuple[float, int, int]] = []
     for at, line in enumerate(old):
-        shared = Counter(other for term in line.terms if len(holding[term]) <= COMMON for other in holding[term])
+        shared = Counter(
+            other for term in line.terms if len(holding[term]) <= COMMON for other in holding[term]
+        )
         likely = [other for other, _ in shared.most_common(LOOKED_AT)]
         beside = by_label[line.label][:COMMON] if line.label else []
         for other in dict.fromkeys((*likely, *beside)):

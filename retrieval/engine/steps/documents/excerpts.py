@@ -20,7 +20,9 @@ from retrieval.engine.values import HEADING_JOIN, StoredChunk
 from retrieval.knowledge.ingest.text import heading_level
 
 STATEMENT_CHARS = 400  # of a quoted sentence
-_LINK = re.compile(r"!?\[([^\[\]]{0,200})\]\([^()\s]{1,400}\)")  # Markdown's: its words are what is said
+_LINK = re.compile(
+    r"!?\[([^\[\]]{0,200})\]\([^()\s]{1,400}\)"
+)  # Markdown's: its words are what is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,14 @@ class Excerpt:
     @property
     def statements(self) -> list[Excerpt]:
         """Its sentences, list items and table rows, each on one line and without markup."""
-        plain = (" ".join(neutralise(_LINK.sub(r"\1", one.text)).split()) for one in headed_statements_of(self.text))
-        cut = (text if len(text) <= STATEMENT_CHARS else text[:STATEMENT_CHARS].rstrip() + "…" for text in plain)
+        plain = (
+            " ".join(neutralise(_LINK.sub(r"\1", one.text)).split())
+            for one in headed_statements_of(self.text)
+        )
+        cut = (
+            text if len(text) <= STATEMENT_CHARS else text[:STATEMENT_CHARS].rstrip() + "…"
+            for text in plain
+        )
         return [replace(self, text=text) for text in cut if any(map(str.isalpha, text))]
 
     def quoted(self, marker: int) -> str:
@@ -59,7 +67,9 @@ def excerpts_of(chunks: Sequence[StoredChunk], *, first: int = 0) -> list[Excerp
         title = label_of(chunk.title)
         text = _own_text(chunk, end)
         end = max(end, chunk.char_end)
-        above = tuple(part for part in chunk.heading.split(HEADING_JOIN) if part and label_of(part) != title)
+        above = tuple(
+            part for part in chunk.heading.split(HEADING_JOIN) if part and label_of(part) != title
+        )
         begins = above != outer
         heading = above[-1] if begins and above else "" if begins else heading
         outer = above
@@ -89,7 +99,9 @@ def _headed(text: str, known: Set[str]) -> Iterable[tuple[str, str]]:
         line = text[block.start : block.end].strip()
         alone = block.kind == "text" and "\n" not in line
         line = heading_label(line) if block.kind == "heading" else line
-        if block.kind == "heading" or (alone and (heading_level(line) > 0 or label_of(line) in known)):
+        if block.kind == "heading" or (
+            alone and (heading_level(line) > 0 or label_of(line) in known)
+        ):
             yield heading, text[start : block.start]
             heading = line
             start = block.end

@@ -66,7 +66,9 @@ async def take_notes(
             notes={"minItems": min(len(part), most), "maxItems": most},
         )
         passages = quoted_passages(part, range(1, len(part) + 1), deps.language)
-        reply = await deps.complete("document_notes", schema, passages=passages, question=one_line(question))
+        reply = await deps.complete(
+            "document_notes", schema, passages=passages, question=one_line(question)
+        )
         points: list[tuple[int, str]] = []
         for made in reply.notes:
             point = " ".join(made.point.split())
@@ -98,7 +100,9 @@ def _first_statements(part: Sequence[Excerpt]) -> list[Excerpt]:
     return first
 
 
-def _borne_out(points: Sequence[tuple[int, str]], part: Sequence[Excerpt], question: str) -> list[Excerpt]:
+def _borne_out(
+    points: Sequence[tuple[int, str]], part: Sequence[Excerpt], question: str
+) -> list[Excerpt]:
     """The notes that a passage of the part says, in the passages' order."""
     sources: list[Source] = []
     for number, excerpt in enumerate(part, start=1):

@@ -37,14 +37,18 @@ class Readings(Generic[Result]):
 
 
 def fit_one_prompt(excerpts: Sequence[Excerpt], room: int) -> bool:
-    return len(sources_of(excerpts)) <= MOST_SOURCES and sum(excerpt.tokens for excerpt in excerpts) <= room
+    return (
+        len(sources_of(excerpts)) <= MOST_SOURCES
+        and sum(excerpt.tokens for excerpt in excerpts) <= room
+    )
 
 
 def sources_of(excerpts: Iterable[Excerpt]) -> tuple[Source, ...]:
     """Their chunks, each once, with markers from 1."""
     chunks = {excerpt.chunk.chunk_id: excerpt.chunk for excerpt in excerpts}
     return tuple(
-        Source(marker=number, chunk=chunk, scores=Scores()) for number, chunk in enumerate(chunks.values(), start=1)
+        Source(marker=number, chunk=chunk, scores=Scores())
+        for number, chunk in enumerate(chunks.values(), start=1)
     )
 
 

@@ -28,18 +28,24 @@ class WholeDocument:
 
 
 @step("retrieve")
-async def read_documents(deps: Deps, ids: Sequence[str], *, scope: SearchScope) -> list[WholeDocument]:
+async def read_documents(
+    deps: Deps, ids: Sequence[str], *, scope: SearchScope
+) -> list[WholeDocument]:
     """Those of the ids that are there and ready, in the order of the ids."""
     reader = deps.documents
     documents = list[WholeDocument]()
     if reader is None:
         return documents
-    found = await reader.documents(scope, filters=SearchFilters(documents=tuple(ids)), limit=len(ids))
+    found = await reader.documents(
+        scope, filters=SearchFilters(documents=tuple(ids)), limit=len(ids)
+    )
     for ref in sorted(found, key=lambda ref: ids.index(ref.id)):
         first = sum(document.sections for document in documents)
         documents.append(await _read(reader, ref, scope, first))
     details = RetrieveDetails(
-        whole_documents=tuple(ReadDocument(document_id=one.ref.id, title=one.ref.title) for one in documents),
+        whole_documents=tuple(
+            ReadDocument(document_id=one.ref.id, title=one.ref.title) for one in documents
+        ),
         titles=tuple(one.ref.title for one in documents),
         read=sum(one.sections for one in documents),
         total=sum(one.total for one in documents),
@@ -48,7 +54,9 @@ async def read_documents(deps: Deps, ids: Sequence[str], *, scope: SearchScope) 
     return documents
 
 
-async def _read(reader: DocumentReader, ref: DocumentRef, scope: SearchScope, first: int) -> WholeDocument:
+async def _read(
+    reader: DocumentReader, ref: DocumentRef, scope: SearchScope, first: int
+) -> WholeDocument:
     chunks = await reader.chunks(ref.id, scope=scope, limit=MOST_CHUNKS)
     excerpts = await asyncio.to_thread(excerpts_of, chunks, first=first)
     total = sections = excerpts[-1].section + 1 - first if excerpts else 0

@@ -124,7 +124,9 @@ def _believed(statement: str, sources: Sequence[Source], hints: Collection[int])
 
 
 def _is_beyond_words(statement: str, sources: Sequence[Source]) -> bool:
-    return not query_terms(statement) or not is_comparable(statement, [source.chunk for source in sources])
+    return not query_terms(statement) or not is_comparable(
+        statement, [source.chunk for source in sources]
+    )
 
 
 class Aligner:
@@ -154,7 +156,9 @@ class Aligner:
         self.failure: Reason | None = None  # why vectors could not be had
 
     async def __call__(self, sentence: str, hints: Collection[int]) -> Sequence[int]:
-        found = await asyncio.to_thread(_by_words, sentence, self._sources, question=self._question, hints=hints)
+        found = await asyncio.to_thread(
+            _by_words, sentence, self._sources, question=self._question, hints=hints
+        )
         if not self._sources:
             return ()
         try:
@@ -165,12 +169,16 @@ class Aligner:
             self.failure = reason_of(error, late=EMBEDDER_IS_SLOW)
         return found.markers or _believed(sentence, self._sources, hints)
 
-    async def _by_meaning(self, sentence: str, found: Cited, hints: Collection[int]) -> Sequence[int]:
+    async def _by_meaning(
+        self, sentence: str, found: Cited, hints: Collection[int]
+    ) -> Sequence[int]:
         """Raises EmbeddingUnavailableError."""
         if found.markers:
             if self._models is None or found.share >= SURE:
                 return found.markers
-            return found.markers if await self._is_meant(self._models, sentence, found.nearest) else ()
+            return (
+                found.markers if await self._is_meant(self._models, sentence, found.nearest) else ()
+            )
         if self._models and query_terms(sentence):
             return await self._nearest(self._models, sentence, hints)
         return _believed(sentence, self._sources, hints)
@@ -184,12 +192,16 @@ class Aligner:
         meaning = await embedder.embed_queries([sentence])
         return float(self._meanings[marker][0] @ meaning[0]) >= MEANT
 
-    async def _nearest(self, models: Models, sentence: str, hints: Collection[int]) -> Sequence[int]:
+    async def _nearest(
+        self, models: Models, sentence: str, hints: Collection[int]
+    ) -> Sequence[int]:
         """What is nearest by vectors, if words can't tell whether it says so, and the built-in model finds it about
         the same: a refusal may be taken for another language."""
         embedder = await models.default_embedder()
         if self._vectors is None:
-            self._vectors = await embedder.embed_documents([source.chunk.text for source in self._sources])
+            self._vectors = await embedder.embed_documents(
+                [source.chunk.text for source in self._sources]
+            )
         cosines = self._vectors @ (await embedder.embed_queries([sentence]))[0]
         nearest = int(cosines.argmax())
         if is_comparable(sentence, [self._sources[nearest].chunk]):

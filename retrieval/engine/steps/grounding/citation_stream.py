@@ -29,7 +29,9 @@ from retrieval.engine.text.sentences import (
 )
 from retrieval.engine.text.statements import is_delimiter_row, is_row, leading_signs
 
-Align = Callable[[str, Collection[int]], Awaitable[Sequence[int]]]  # (sentence, the model's markers) → ours
+Align = Callable[
+    [str, Collection[int]], Awaitable[Sequence[int]]
+]  # (sentence, the model's markers) → ours
 PIECE_CHARS = 500  # a longer piece is read as several
 MAX_HELD = 240  # characters that are held back at most
 MOST_TERMS = 1  # before a marker that the sentence is built on
@@ -185,7 +187,9 @@ class CitedStream:
         begun = self._sentence[leading_signs(self._sentence) :].strip()
         if not hints or not _WORD.search(begun) or len(set(query_terms(begun))) > MOST_TERMS:
             return ""
-        return (" " if written.startswith((" ", "\t")) else "") + "".join(f"[{number}]" for number in hints)
+        return (" " if written.startswith((" ", "\t")) else "") + "".join(
+            f"[{number}]" for number in hints
+        )
 
     # -------------------------------------------------------------------------------------------- passing on
     def _take(self, length: int) -> str:
@@ -199,7 +203,9 @@ class CitedStream:
             self._text += text
         self._sentence += text
         if len(self._sentence) > SENTENCE_CHARS:
-            self._sentence = self._sentence[: -2 * _SENTENCE_END_CHARS] + self._sentence[-_SENTENCE_END_CHARS:]
+            self._sentence = (
+                self._sentence[: -2 * _SENTENCE_END_CHARS] + self._sentence[-_SENTENCE_END_CHARS:]
+            )
         *before, line = (self._line + text).split("\n")
         if before:
             self._after_row = is_row(before[-1])
@@ -215,7 +221,11 @@ class CitedStream:
         self._hints = []
         heads = is_row(self._line) and (not self._after_row or is_delimiter_row(self._line))
         states_nothing = QUESTION_MARKS if last else (*QUESTION_MARKS, *_ANNOUNCES)
-        if heads or self._line.lstrip().startswith("#") or (text + closing).rstrip("*_ ").endswith(states_nothing):
+        if (
+            heads
+            or self._line.lstrip().startswith("#")
+            or (text + closing).rstrip("*_ ").endswith(states_nothing)
+        ):
             return ""
         markers = await self._align(text, hints)
         return " " + "".join(f"[{marker}]" for marker in markers) if markers else ""

@@ -32,10 +32,14 @@ MAX_SENTENCES = 200  # of a passage
 COMMON_LETTERS_STRANGE = 0.15
 COMMON_GUESS_DIFFERS = 0.25
 STRANGE_LETTERS = 2
-TELLING_WORDS = 5  # that a statement needs, and passages, for it to tell anything that they have none in common
+TELLING_WORDS = (
+    5  # that a statement needs, and passages, for it to tell anything that they have none in common
+)
 TELLING_PASSAGES = 60
 VOCABULARY_CHARS = 20_000  # of a text that are read
-_UNSPACED = HAN + KANA + r"\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"  # scripts without blanks between words
+_UNSPACED = (
+    HAN + KANA + r"\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"
+)  # scripts without blanks between words
 _WRITTEN = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W\d_])+")
 
 
@@ -134,9 +138,15 @@ def is_comparable(statement: str, passages: Sequence[StoredChunk]) -> bool:
     known_letters = _letters(known)
     if common < COMMON_LETTERS_STRANGE and _are_strange(own_letters, known_letters):
         return False
-    if common < COMMON_GUESS_DIFFERS and all(_guesses_differ(statement, passage.text) for passage in passages):
+    if common < COMMON_GUESS_DIFFERS and all(
+        _guesses_differ(statement, passage.text) for passage in passages
+    ):
         return False
-    return bool(common or own_letters & known_letters) or len(own) < TELLING_WORDS or len(known) < TELLING_PASSAGES
+    return (
+        bool(common or own_letters & known_letters)
+        or len(own) < TELLING_WORDS
+        or len(known) < TELLING_PASSAGES
+    )
 
 
 def _guesses_differ(statement: str, passage: str) -> bool:
@@ -178,9 +188,13 @@ def _are_strange(own: frozenset[str], known: frozenset[str]) -> bool:
 
 def _letters(words: Iterable[str]) -> frozenset[str]:
     """What is written but a–z: the names of other scripts, and each accent and special letter of the Latin one."""
-    letters = {letter for letter in unicodedata.normalize("NFD", "".join(words)) if not letter.isascii()}
+    letters = {
+        letter for letter in unicodedata.normalize("NFD", "".join(words)) if not letter.isascii()
+    }
     scripts = {letter: _script_of(letter) for letter in letters}
-    return frozenset(letter if scripts[letter] in ("", "LATIN") else scripts[letter] for letter in letters)
+    return frozenset(
+        letter if scripts[letter] in ("", "LATIN") else scripts[letter] for letter in letters
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -195,7 +209,10 @@ def _script_of(letter: str) -> str:
 def sentences_of(text: str) -> tuple[Place, ...]:
     """One at least. The words of each have the stems of the language that the whole text shows."""
     language = detect_language(text)
-    places = [Place(span.start, span.end, _terms(span.text, language)) for span in sentence_spans(text)[:MAX_SENTENCES]]
+    places = [
+        Place(span.start, span.end, _terms(span.text, language))
+        for span in sentence_spans(text)[:MAX_SENTENCES]
+    ]
     return tuple(places) or (Place(0, 0, frozenset()),)
 
 

@@ -44,7 +44,9 @@ class CheckedStatements(BaseModel):
 async def second_look(deps: Deps, answer: Answer, *, question: str) -> Answer:
     """The answer with its `support`, None where it could not be looked at; one that has it stays as it is. Never raises
     a ModelError."""
-    is_written = answer.decision == "ANSWER" and bool(answer.model and answer.text and answer.sources)
+    is_written = answer.decision == "ANSWER" and bool(
+        answer.model and answer.text and answer.sources
+    )
     if not is_written or answer.support or answer.partial or not deps.settings.verify.by_model:
         return answer
     return await _look(deps, answer, question)
@@ -69,13 +71,19 @@ async def _look(deps: Deps, answer: Answer, question: str) -> Answer:
     level = _level(reply)
     if level == "none" and not await _judge_doubts(deps, answer, question):
         level = "partly"
-    details = VerifyDetails(support=level, grounding=tuple(sentence.as_dict() for sentence in grounding))
+    details = VerifyDetails(
+        support=level, grounding=tuple(sentence.as_dict() for sentence in grounding)
+    )
     note(f"support_{level}", details)
     return replace(answer, grounding=tuple(grounding), support=level)
 
 
-async def _ask(deps: Deps, answer: Answer, sentences: Sequence[GroundedSentence], question: str) -> CheckedStatements:
-    statements = [_statement(sentence) for sentence in sentences] or [one_line(without_citations(answer.text))]
+async def _ask(
+    deps: Deps, answer: Answer, sentences: Sequence[GroundedSentence], question: str
+) -> CheckedStatements:
+    statements = [_statement(sentence) for sentence in sentences] or [
+        one_line(without_citations(answer.text))
+    ]
     reply = await deps.complete(
         "verify",
         exactly(CheckedStatements, "supported", len(statements)),

@@ -86,10 +86,14 @@ def check_by_words(
                 markers=tuple(cited),
                 score=None if found.score is None else round(found.score, 3),
                 supported=supported,
-                reason="" if supported else found.reason or worded("the passages hold too few of its words"),
+                reason=""
+                if supported
+                else found.reason or worded("the passages hold too few of its words"),
                 # Of a sentence that cites nothing there is none to show.
                 evidence=tuple(
-                    SentenceEvidence(list(cited)[at], place.start, place.end) for at, place in found.places if cited
+                    SentenceEvidence(list(cited)[at], place.start, place.end)
+                    for at, place in found.places
+                    if cited
                 ),
             )
         )

@@ -52,7 +52,9 @@ class Assessment:
         return self.verdict == "NO_ANSWER"
 
 
-def not_judged(deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any) -> Assessment:
+def not_judged(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any
+) -> Assessment:
     """No model's word: nothing is refused."""
     return assessed("not_judged" if passages else "nothing_found", "REFINE", passages)
 

@@ -77,15 +77,21 @@ class CriteriaScores:
     @property
     def good(self) -> tuple[ScoredChunk, ...]:
         """Those whose mean reaches YES_SCORE."""
-        return tuple(one for one in self.passages if (one.scores.rerank or 0.0) >= YES_SCORE / TOP_SCORE)
+        return tuple(
+            one for one in self.passages if (one.scores.rerank or 0.0) >= YES_SCORE / TOP_SCORE
+        )
 
 
-def _as_they_came(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> CriteriaScores:
+def _as_they_came(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk]
+) -> CriteriaScores:
     return CriteriaScores(passages=tuple(passages))
 
 
 @step("rerank", fallback=_as_they_came)
-async def score_by_criteria(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> CriteriaScores:
+async def score_by_criteria(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk]
+) -> CriteriaScores:
     """The passages in the order of a model's judgement by the eight criteria (seed 002, LLMEvaluatorPrompt)."""
     if not passages or not judging_is_on(question):
         skip("switched_off" if passages else "nothing_found")
@@ -102,7 +108,9 @@ async def score_by_criteria(deps: Deps, question: Question, passages: Sequence[S
     return scored
 
 
-async def scores_by_criteria(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> CriteriaScores:
+async def scores_by_criteria(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk]
+) -> CriteriaScores:
     """Raises ModelError, also for what is no judgement."""
     shown = await quoted(deps, passages)
     reply = await deps.judge(
@@ -130,7 +138,9 @@ async def scores_by_criteria(deps: Deps, question: Question, passages: Sequence[
     )
 
 
-async def judge_by_criteria(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
+async def judge_by_criteria(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk]
+) -> Assessment:
     """Yes where `min_docs` passages are good, and these are then all that is answered from (seed 002, CRAG light).
     Raises ModelError."""
     scored = await scores_by_criteria(deps, question, passages)

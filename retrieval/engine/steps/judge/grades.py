@@ -124,7 +124,9 @@ class DocumentVerdict(BaseModel):
     reasoning: Annotated[str, limited(maxLength=MAX_REASON_CHARS)] = ""
 
 
-async def _grades_by_model(deps: Deps, text: str, documents: Sequence[ScoredChunk]) -> dict[str, DocumentGrade]:
+async def _grades_by_model(
+    deps: Deps, text: str, documents: Sequence[ScoredChunk]
+) -> dict[str, DocumentGrade]:
     """Grade key → grade, of those documents of which the model says something; the entry tells why not of the others.
 
     At most `ollama.max_concurrency` calls at once, each with its time limit, all together within `TIMEOUT_S`.
@@ -141,7 +143,9 @@ async def _grades_by_model(deps: Deps, text: str, documents: Sequence[ScoredChun
 
     async def verdict_of(document: ScoredChunk) -> DocumentVerdict:
         (passage,) = await quoted(deps, [document])
-        verdict = await deps.judge("grade", DocumentVerdict, passages=passage, question=one_line(text))
+        verdict = await deps.judge(
+            "grade", DocumentVerdict, passages=passage, question=one_line(text)
+        )
         check_score(verdict.confidence)
         return verdict
 
@@ -168,10 +172,15 @@ async def _grades_by_model(deps: Deps, text: str, documents: Sequence[ScoredChun
 def _reason(verdict: DocumentVerdict) -> str:
     """The model's own, in one line; the verdict's sentence where it gave none."""
     own = one_line(verdict.reasoning)[:MAX_REASON_CHARS].strip()
-    return own or Reason("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant").text
+    return (
+        own
+        or Reason("model_says_relevant" if verdict.is_relevant else "model_says_not_relevant").text
+    )
 
 
-def _in_order(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:
+def _in_order(
+    documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]
+) -> tuple[ScoredChunk, ...]:
     """The confidence of a rejection does not tell how near a document comes, so those that failed stay as found."""
     chosen: list[ScoredChunk] = []
     scores: list[float] = []
@@ -189,7 +198,9 @@ def _in_order(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGra
     return (*rank(chosen, scores), *others, *failed)
 
 
-def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]) -> GradedDocument:
+def _row(
+    document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]
+) -> GradedDocument:
     chunk = document.chunk
     grade = graded.grade_of(document)
     return GradedDocument(

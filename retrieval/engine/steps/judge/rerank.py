@@ -66,7 +66,9 @@ async def rerank(
     return await _rerank_by_cross_encoder(deps, question, passages, reranker=deps.reranker)
 
 
-def _as_found(deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any) -> tuple[ScoredChunk, ...]:
+def _as_found(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any
+) -> tuple[ScoredChunk, ...]:
     return tuple(passages)
 
 
@@ -79,13 +81,17 @@ async def _rerank_by_cross_encoder(
     reranker: HttpReranker,
 ) -> tuple[ScoredChunk, ...]:
     first = passages[: deps.settings.rerank.max_candidates]
-    texts = [f"{label(passage.chunk)}\n{passage.chunk.text[:CROSS_ENCODER_CHARS]}" for passage in first]
+    texts = [
+        f"{label(passage.chunk)}\n{passage.chunk.text[:CROSS_ENCODER_CHARS]}" for passage in first
+    ]
     scores = await reranker.rerank(question.standalone, texts)
     return _reranked(deps, question, passages, scores, by=reranker.name)
 
 
 @step("rerank", fallback=_as_found, optional=True)
-async def _rerank_by_model(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> tuple[ScoredChunk, ...]:
+async def _rerank_by_model(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk]
+) -> tuple[ScoredChunk, ...]:
     """In one call, of as many snippets as fit its prompt."""
     settings = deps.settings.rerank
     snippets: list[ScoredChunk] = []

@@ -34,7 +34,9 @@ async def evaluate(deps: Deps, question: Question, passages: Sequence[ScoredChun
         return not_judged(deps, question, passages)
     shown = "\n\n".join(await quoted(deps, passages))
     question_line = one_line(question.standalone)
-    reply = await deps.judge("sufficiency", SufficiencyVerdict, passages=shown, question=question_line)
+    reply = await deps.judge(
+        "sufficiency", SufficiencyVerdict, passages=shown, question=question_line
+    )
     if reply.verdict == "SUFFICIENT":
         assessment = assessed("judged_yes", "ANSWER", passages)
     else:

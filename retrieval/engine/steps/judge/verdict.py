@@ -41,7 +41,9 @@ async def judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk])
     if reply.verdict == "no_answer":
         return assessed("judged_no", "NO_ANSWER", passages)
     readings = first_of_each_document(named)
-    if reply.verdict == "ask_back" and len(readings) > 1:  # one document alone leaves nothing to choose
+    if (
+        reply.verdict == "ask_back" and len(readings) > 1
+    ):  # one document alone leaves nothing to choose
         return assessed(
             "judged_unclear",
             "CLARIFY",
@@ -61,7 +63,9 @@ class RetrievalJudgement(BaseModel):
     clarifying_question: ClarifyingQuestion = ""
 
 
-async def _judgement(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> RetrievalJudgement:
+async def _judgement(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk]
+) -> RetrievalJudgement:
     """Raises ModelError, also for what is no judgement."""
     shown = await quoted(deps, passages)
     count = len(shown)

@@ -76,8 +76,14 @@ async def _offered(deps: Deps, question: Question, found: Sequence[str]) -> list
     if deps.documents is None:
         return []
     named = SearchFilters(documents=tuple(found))
-    first = await deps.documents.documents(question.scope, filters=named, limit=MAX_OFFERED) if found else ()
-    newest = await deps.documents.documents(question.scope, filters=question.filters, limit=MAX_OFFERED)
+    first = (
+        await deps.documents.documents(question.scope, filters=named, limit=MAX_OFFERED)
+        if found
+        else ()
+    )
+    newest = await deps.documents.documents(
+        question.scope, filters=question.filters, limit=MAX_OFFERED
+    )
     by_id: dict[str, DocumentRef] = {}
     for document in (*first, *newest):
         by_id.setdefault(document.id, document)

@@ -32,4 +32,6 @@ async def step_back(deps: Deps, question: Question) -> tuple[Query, ...]:
         history=quote_history(question.history),
         question=question.standalone,
     )
-    return noted_queries(distinct([reply.step_back_query], tried=[question.standalone]), "step_back")
+    return noted_queries(
+        distinct([reply.step_back_query], tried=[question.standalone]), "step_back"
+    )

@@ -17,14 +17,20 @@ from retrieval.engine.trace import degrade, note
 
 
 @step("boost")
-async def boost(deps: Deps, ratings: BoostSource, request: SearchRequest, result: SearchResult) -> SearchResult:
+async def boost(
+    deps: Deps, ratings: BoostSource, request: SearchRequest, result: SearchResult
+) -> SearchResult:
     """The result in the order that ratings give it. The path tells what was lifted or lowered, by how much and why; of
     what was not shown before or after, it tells nothing."""
     begun = time.perf_counter()
     try:
         async with asyncio.timeout(deps.deadline.limit(BOOST_TIMEOUT_S)):
-            boosts = await ratings.boosts(request.queries[0].text, (*result.candidates, *result.tail_hits))
-            candidates, lifted = await put_boosts(result, boosts, store=deps.store, scope=request.scope)
+            boosts = await ratings.boosts(
+                request.queries[0].text, (*result.candidates, *result.tail_hits)
+            )
+            candidates, lifted = await put_boosts(
+                result, boosts, store=deps.store, scope=request.scope
+            )
     except (AppError, TimeoutError) as error:
         reason = reason_of(error, late="ratings_late")
         degrade(reason)
@@ -33,7 +39,9 @@ async def boost(deps: Deps, ratings: BoostSource, request: SearchRequest, result
     applied: dict[str, AppliedBoost] = {}
     for chunk_id, given in boosts.by_chunk.items():
         if chunk_id in shown:
-            applied[chunk_id] = AppliedBoost(multiplier=round(given.multiplier, 3), origin=given.origin)
+            applied[chunk_id] = AppliedBoost(
+                multiplier=round(given.multiplier, 3), origin=given.origin
+            )
     details = BoostDetails(
         boosts=applied,
         revision=boosts.revision,

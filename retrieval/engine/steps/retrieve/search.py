@@ -29,7 +29,9 @@ def breadth(question: Question, settings: RagSettings, *, default: int = 0) -> i
     return min(max(top_k, settings.rerank.max_candidates), settings.search.max_top_k)
 
 
-async def search_documents(deps: Deps, request: SearchRequest, *, purpose: str = "") -> SearchResult:
+async def search_documents(
+    deps: Deps, request: SearchRequest, *, purpose: str = ""
+) -> SearchResult:
     """Steps: retrieve, boost. purpose: what is searched for, a code of the path's texts or a name.
 
     `notes["boosts"]` says of each boosted candidate by how much and why. Where ratings could not be used, the reason

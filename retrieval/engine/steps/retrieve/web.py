@@ -51,7 +51,9 @@ def is_the_users(text: str, question: Question) -> bool:
 
 
 @step("web_search")
-async def web_search(deps: Deps, question: Question, *, words: str = "", tried: Sequence[str] = ()) -> SearchResult:
+async def web_search(
+    deps: Deps, question: Question, *, words: str = "", tried: Sequence[str] = ()
+) -> SearchResult:
     """Web results as candidates, best first, without scores: they are still to be judged.
 
     words: to look up in place of the self-contained question; where either holds words that are not the user's (a
@@ -86,7 +88,9 @@ async def web_search(deps: Deps, question: Question, *, words: str = "", tried: 
         )
         return SearchResult(degraded=(reason.text,), notes={"query": query})
     deps.progress.web = "web_searched"
-    pages = tuple(FoundPage(title=page.title, url=page.url, published=page.published) for page in results)
+    pages = tuple(
+        FoundPage(title=page.title, url=page.url, published=page.published) for page in results
+    )
     note(
         "web_found",
         WebSearchDetails(query=query, engine=deps.web.name, results=pages, count=len(pages)),

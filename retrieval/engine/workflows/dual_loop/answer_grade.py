@@ -23,7 +23,9 @@ from retrieval.engine.trace import note, skip
 from retrieval.engine.values import Answer
 
 NO_PASSAGES = "-"
-ACCEPT = 0.5  # the share of borne-out statements from which an answer is accepted without a model's word
+ACCEPT = (
+    0.5  # the share of borne-out statements from which an answer is accepted without a model's word
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,9 @@ async def grade_answer(deps: Deps, question: str, answer: Answer) -> AnswerAsses
     """Whether to send it. An answer that no model wrote is sent; a refusal is rejected without a call."""
     if not answer.model:
         skip("no_model_wrote")
-        return AnswerAssessment(accepted=bool(answer.text), score=0.5, reason=Reason("no_model_wrote"))
+        return AnswerAssessment(
+            accepted=bool(answer.text), score=0.5, reason=Reason("no_model_wrote")
+        )
     if answer.decision == "NO_ANSWER":
         graded = AnswerAssessment(accepted=False, score=0.0, reason=answer.reason)
     elif (reply := await try_call(deps, _ask(deps, question, answer))) is not None:

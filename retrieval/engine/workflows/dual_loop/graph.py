@@ -149,7 +149,9 @@ async def retrieve_documents(state: State, runtime: Runtime[Deps]) -> State:
     """By the strategy whose turn it is; where the documents hold nothing, on the web at once."""
     route = state["route"]
     if route is None:
-        raise AssertionError("decide_after_document_grading leads here only while a strategy is left")
+        raise AssertionError(
+            "decide_after_document_grading leads here only while a strategy is left"
+        )
     tried = (*state["tried_routes"], route)
     web_is_left = "web_search" in state["available"] and "web_search" not in tried
     try:
@@ -207,9 +209,13 @@ async def grade_documents(state: State, runtime: Runtime[Deps]) -> State:
     }
 
 
-async def _rerank_and_judge(deps: Deps, question: Question, passages: Sequence[ScoredChunk]) -> Assessment:
+async def _rerank_and_judge(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk]
+) -> Assessment:
     """A model scores and judges in two calls side by side, which are one round; a cross-encoder goes first."""
-    if deps.settings.rerank.evaluator == "eight_criteria":  # which orders, and leaves out what is not good
+    if (
+        deps.settings.rerank.evaluator == "eight_criteria"
+    ):  # which orders, and leaves out what is not good
         return await judge(deps, question, await rerank(deps, question, passages))
     if deps.reranker is not None:
         return await judge(deps, question, await rerank(deps, question, passages, by_default=True))
@@ -234,7 +240,9 @@ def decide_after_document_grading(
         return "clarify" if asks_back and not state["drafts"] else "generate_response"
     if state["route"] is not None:
         return "retrieve_documents"
-    return "send_response" if any(draft.text for draft, _ in state["drafts"]) else "fallback_response"
+    return (
+        "send_response" if any(draft.text for draft, _ in state["drafts"]) else "fallback_response"
+    )
 
 
 def _held_back(deps: Deps) -> Deps:
@@ -276,7 +284,9 @@ async def grade_relevance(state: State, runtime: Runtime[Deps]) -> State:
     looks = judging_is_on(question)
     graded, looked = await asyncio.gather(
         grade_answer(deps, question.standalone, response),
-        second_look(deps, response, question=question.standalone) if looks else asyncio.sleep(0, response),
+        second_look(deps, response, question=question.standalone)
+        if looks
+        else asyncio.sleep(0, response),
     )
     # Once: an answer that is not confirmed after another search, either, is sent as such.
     if looked.support == "none" and not any(draft.support == "none" for draft, _ in drafts):
@@ -289,9 +299,15 @@ def decide_after_answer_grading(
 ) -> Literal["send_response", "rewrite_query", "fallback_response"]:
     if state["drafts"][-1][1].accepted:
         return "send_response"
-    if len(state["drafts"]) <= MAX_CORRECTIONS and state["available"] and runtime.context.deadline.remaining() > 0:
+    if (
+        len(state["drafts"]) <= MAX_CORRECTIONS
+        and state["available"]
+        and runtime.context.deadline.remaining() > 0
+    ):
         return "rewrite_query"
-    return "send_response" if any(draft.text for draft, _ in state["drafts"]) else "fallback_response"
+    return (
+        "send_response" if any(draft.text for draft, _ in state["drafts"]) else "fallback_response"
+    )
 
 
 async def send_response(state: State, runtime: Runtime[Deps]) -> State:
@@ -317,7 +333,9 @@ async def send_response(state: State, runtime: Runtime[Deps]) -> State:
 
 async def consolidate_memory(state: State, runtime: Runtime[Deps]) -> State:
     accepted = state["drafts"][-1][1].accepted
-    await memory.consolidate_memory(runtime.context, state["question"], state["answer"], accepted=accepted)
+    await memory.consolidate_memory(
+        runtime.context, state["question"], state["answer"], accepted=accepted
+    )
     return {}
 
 

@@ -62,7 +62,9 @@ def first_available(
     return Strategy(route=available[0], question=question)
 
 
-def _note_strategy(route: StrategyName, available: Sequence[StrategyName], question: Question) -> None:
+def _note_strategy(
+    route: StrategyName, available: Sequence[StrategyName], question: Question
+) -> None:
     details = RouteDetails(
         route=route,
         available=tuple(available),

@@ -72,7 +72,11 @@ class State(WorkflowState, total=False):
 # ------------------------------------------------------------------------------------------------ planning
 def where_to_begin(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "plan"]:
     question = state["question"]
-    return "plan" if has_documents(question) or may_search_web(runtime.context, question) else "no_answer"
+    return (
+        "plan"
+        if has_documents(question) or may_search_web(runtime.context, question)
+        else "no_answer"
+    )
 
 
 async def plan(state: State, runtime: Runtime[Deps]) -> State:
@@ -80,7 +84,9 @@ async def plan(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     question = state["question"]
     begun: State = {"findings": {}, "tried": (), "in_vain": False, "refused": None}
-    memories, condensed = await asyncio.gather(recall_memory(deps, question), condense(deps, question))
+    memories, condensed = await asyncio.gather(
+        recall_memory(deps, question), condense(deps, question)
+    )
     web = may_search_web(deps, question)
     made = await make_plan(deps, condensed, web=web, memories=quote_memories(memories))
     return {**begun, "question": condensed, "plan": made, "goals": made.goals}
@@ -111,7 +117,9 @@ async def reflect_on_findings(state: State, runtime: Runtime[Deps]) -> State:
     }
 
 
-def after_reflection(state: State, runtime: Runtime[Deps]) -> Literal["generate", "mend", "no_answer"]:
+def after_reflection(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["generate", "mend", "no_answer"]:
     """Pass, else mend while a retry, time and a remedy are left, else the best result so far. What would pass but is
     out of date is looked up on the web, where that is wanted. For an answer that is not confirmed, one search more."""
     if "unconfirmed" in state:
@@ -160,7 +168,10 @@ def next_way(deps: Deps, state: State) -> tuple[Problem | None, Remedy] | None:
     """
     settings = deps.settings.planned
     tried = state["tried"]
-    if len(tried) >= settings.max_retries or deps.deadline.remaining() <= TIME_FOR_ANSWERING * settings.timeout_s:
+    if (
+        len(tried) >= settings.max_retries
+        or deps.deadline.remaining() <= TIME_FOR_ANSWERING * settings.timeout_s
+    ):
         return None
     reflection = state["reflection"]
     web = may_search_web(deps, state["question"])
@@ -183,7 +194,9 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     question = state["question"]
     best = state["best"]
     if "unconfirmed" in state:
-        return {"answer": await _confirmed(deps, question, state["unconfirmed"], state["reflection"])}
+        return {
+            "answer": await _confirmed(deps, question, state["unconfirmed"], state["reflection"])
+        }
     way_out: WayOut = "none" if best.outcome == "pass" else "refuse"
     answer = await write_answer(deps, question, best.candidates, way_out=way_out)
     if not answer.text:
@@ -196,7 +209,9 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     return {"answer": answer}
 
 
-async def _confirmed(deps: Deps, question: Question, read: Answer, reflection: Reflection) -> Answer:
+async def _confirmed(
+    deps: Deps, question: Question, read: Answer, reflection: Reflection
+) -> Answer:
     """With another answer behind it, which a second look confirms; as it is where there is none."""
     another = await write_from_more(deps, question, read, reflection.candidates)
     if another is None:
@@ -209,7 +224,9 @@ async def _confirmed(deps: Deps, question: Question, read: Answer, reflection: R
     return answer
 
 
-def after_generating(state: State, runtime: Runtime[Deps]) -> Literal["mend", "no_answer", "__end__"]:
+def after_generating(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["mend", "no_answer", "__end__"]:
     if "answer" in state:
         return "__end__"
     return "mend" if next_way(runtime.context, state) else "no_answer"

@@ -80,7 +80,9 @@ class Plan:
     @property
     def goals(self) -> tuple[str, ...]:
         """What is searched for; more than one where the question has several sides."""
-        return tuple(dict.fromkeys(task.input for task in self.tasks if task.type in SEARCHES and task.input))
+        return tuple(
+            dict.fromkeys(task.input for task in self.tasks if task.type in SEARCHES and task.input)
+        )
 
 
 class DraftedTask(BaseModel):
@@ -143,7 +145,9 @@ def runnable(drafted: Iterable[DraftedTask], question: str, *, web: bool) -> lis
         name = one_line(draft.id)[:ID_CHARS]
         if kind is None or name in tasks or not name or (kind == "web_search" and not web):
             continue
-        waits = tuple(dict.fromkeys(other for other in map(one_line, draft.depends_on) if other in tasks))
+        waits = tuple(
+            dict.fromkeys(other for other in map(one_line, draft.depends_on) if other in tasks)
+        )
         # A search that follows a rewording searches for its outcome; every other task needs words of its own.
         follows = bool(waits) and kind in SEARCHES and kind != "decompose"
         tasks[name] = Task(

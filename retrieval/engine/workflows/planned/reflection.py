@@ -80,7 +80,9 @@ class Reflection:
         return [*against, *((None, remedy) for remedy in OTHER_WAYS[self.outcome])]
 
 
-def problems_of(scores: Sequence[float], *, completeness: float, outdated: bool) -> tuple[Problem, ...]:
+def problems_of(
+    scores: Sequence[float], *, completeness: float, outdated: bool
+) -> tuple[Problem, ...]:
     """scores: of the passages, as they were found, 0..1. What answers in part is completed before it is reworded."""
     best = max(scores)
     answers = best >= YES_SCORE / TOP_SCORE
@@ -99,7 +101,9 @@ def problems_of(scores: Sequence[float], *, completeness: float, outdated: bool)
     return tuple(problem for problem, is_there in found.items() if is_there)
 
 
-def not_reflected(deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any) -> Reflection:
+def not_reflected(
+    deps: Deps, question: Question, passages: Sequence[ScoredChunk], **_: Any
+) -> Reflection:
     """There is no model's word to search again by: what was found passes."""
     note("not_judged", ReflectDetails(outcome="pass", by_model=False))
     return Reflection(candidates=tuple(passages), score=0.0, outcome="pass")
@@ -150,7 +154,9 @@ async def reflect(
     refused = max(reply.scores) < YES_SCORE
     if refused:  # being complete and true about another subject does not help
         score = min(score, relevance)
-    outcome: Outcome = "pass" if score >= PASS_SCORE else "tune" if score >= RETRY_SCORE else "retry"
+    outcome: Outcome = (
+        "pass" if score >= PASS_SCORE else "tune" if score >= RETRY_SCORE else "retry"
+    )
     problems = problems_of(scores, completeness=completeness, outdated=reply.outdated)
     if outcome == "pass":  # time alone then speaks against it
         problems = tuple(problem for problem in problems if problem == "outdated")

@@ -119,7 +119,9 @@ class PlanRunner:
         task = status.task
         async with self._slots:
             await self._show(status, "running")
-            before = {name: self.findings[name] for name in task.depends_on if name in self.findings}
+            before = {
+                name: self.findings[name] for name in task.depends_on if name in self.findings
+            }
             try:
                 async with asyncio.timeout(self.deps.deadline.limit(TASK_TIMEOUT_S)):
                     found = await HANDLERS[task.type](self.deps, self.question, task, before)
@@ -139,7 +141,9 @@ class PlanRunner:
         """In the plan's entry, and to whoever waits for the answer."""
         status.state = state
         status.note = note
-        self.plan.entry.add(PlanDetails(tasks=tuple(each.as_row() for each in self.statuses.values())))
+        self.plan.entry.add(
+            PlanDetails(tasks=tuple(each.as_row() for each in self.statuses.values()))
+        )
         text = path_text(f"task_{state}", asdict(status.as_row()))
         await self.deps.trace.sink.tool_called("plan", text, self.plan.entry)
 
@@ -184,7 +188,9 @@ async def search(deps: Deps, question: Question, task: Task, before: Findings) -
         queries = (Query(text), *reworded)
     stages = LEGS.get(task.type, ("dense", "bm25"))
     if stages == ("bm25",):
-        queries = tuple(query for query in queries if not query.vector_only) or initial_queries(question)
+        queries = tuple(query for query in queries if not query.vector_only) or initial_queries(
+            question
+        )
     top_k = breadth(question, deps.settings)
     if task.type == "wide_search":
         top_k *= WIDER
@@ -206,7 +212,9 @@ async def search(deps: Deps, question: Question, task: Task, before: Findings) -
 )
 async def follow_up(deps: Deps, text: str, statements: Sequence[str]) -> str:
     """The query of a chain's next link. text: the link's own words. statements: the best of what was found before."""
-    passages = "\n".join(f"[{number}] {one_line(found)}" for number, found in enumerate(statements, start=1))
+    passages = "\n".join(
+        f"[{number}] {one_line(found)}" for number, found in enumerate(statements, start=1)
+    )
     reply = await deps.complete("follow_up", ClearQuery, passages=passages, question=one_line(text))
     words = " ".join(reply.query.split())[:QUERY_CHARS] or text
     note("queries_made", RewriteDetails(queries=(words,), found=tuple(statements)))

@@ -43,7 +43,9 @@ Verdict = Literal["generate", "rewrite", "web_search", "no_answer"]
 class State(WorkflowState, total=False):
     tried: tuple[str, ...]  # the queries so far: the question, then its rewrites
     words_are_left: bool  # unless a rewrite found none
-    candidates: tuple[ScoredChunk, ...]  # the documents of the last search: neighbours joined, each said once
+    candidates: tuple[
+        ScoredChunk, ...
+    ]  # the documents of the last search: neighbours joined, each said once
     graded: Graded  # of the last search
     grades: Mapping[str, DocumentGrade]  # of every search
     documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
@@ -58,7 +60,9 @@ async def condense(state: State, runtime: Runtime[Deps]) -> State:
     return {"question": question, "tried": (question.standalone,)}
 
 
-def after_condensing(state: State, runtime: Runtime[Deps]) -> Literal["no_answer", "web_search", "retrieve"]:
+def after_condensing(
+    state: State, runtime: Runtime[Deps]
+) -> Literal["no_answer", "web_search", "retrieve"]:
     question = state["question"]
     if has_documents(question):
         return "retrieve"
@@ -71,7 +75,9 @@ async def retrieve(state: State, runtime: Runtime[Deps]) -> State:
     question = state["question"]
     rewrites = len(state["tried"]) - 1
     limits = limits_of(deps, question)
-    queries = (Query(state["tried"][-1], kind="rewrite"),) if rewrites else initial_queries(question)
+    queries = (
+        (Query(state["tried"][-1], kind="rewrite"),) if rewrites else initial_queries(question)
+    )
     reranks = reranking_is_on(deps, question)
     request = SearchRequest(
         queries=queries,
@@ -118,7 +124,9 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
 async def grade(state: State, runtime: Runtime[Deps]) -> State:
     deps = runtime.context
     question = state["question"]
-    graded = await grade_documents(deps, question, state["candidates"], known=state.get("grades", {}))
+    graded = await grade_documents(
+        deps, question, state["candidates"], known=state.get("grades", {})
+    )
     documents = with_graded(state.get("documents", ()), graded)
     weighed: State = {
         "graded": graded,
@@ -193,7 +201,9 @@ async def rewrite(state: State, runtime: Runtime[Deps]) -> State:
         grade = graded.grade_of(document)
         if not grade.relevant:
             failed.append((document, grade.reason))
-    if queries := await rewrite_to_retry(deps, state["question"], tried=state["tried"], failed=failed):
+    if queries := await rewrite_to_retry(
+        deps, state["question"], tried=state["tried"], failed=failed
+    ):
         return {"tried": (*state["tried"], queries[0].text)}
     # It was to be rewritten, and can not be: what follows from that is a decision of its own in the path.
     return {"verdict": await decide(deps, {**state, "words_are_left": False})}
@@ -215,7 +225,9 @@ def with_graded(before: tuple[ScoredChunk, ...], graded: Graded) -> tuple[Scored
 
     by_id = {document.chunk_id: document for document in before}
     for document in graded.documents:
-        if document.chunk_id not in by_id or preference(document) > preference(by_id[document.chunk_id]):
+        if document.chunk_id not in by_id or preference(document) > preference(
+            by_id[document.chunk_id]
+        ):
             by_id[document.chunk_id] = document
 
     def place(document: ScoredChunk) -> float:
@@ -224,7 +236,9 @@ def with_graded(before: tuple[ScoredChunk, ...], graded: Graded) -> tuple[Scored
     return tuple(sorted(by_id.values(), key=place))
 
 
-def passing(documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:
+def passing(
+    documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]
+) -> tuple[ScoredChunk, ...]:
     return tuple(document for document in documents if grades[grade_key(document)].relevant)
 
 
@@ -234,8 +248,12 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     question = state["question"]
     found = state["documents"]
     passed = passing(found, state["grades"])
-    documents = passed or tuple(sorted(found, key=lambda document: -(document.scores.rerank or 0.0)))
-    forced = state["graded"].by_model and not passed  # a model has refused each, and it is written all the same
+    documents = passed or tuple(
+        sorted(found, key=lambda document: -(document.scores.rerank or 0.0))
+    )
+    forced = (
+        state["graded"].by_model and not passed
+    )  # a model has refused each, and it is written all the same
     way_out: WayOut = "none" if forced or (passed and state["graded"].by_model) else "refuse"
     answer = await write_answer(deps, question, documents, way_out=way_out)
     if not answer.text:

@@ -30,6 +30,10 @@ def limits_of(deps: Deps, question: Question) -> Limits:
         top_k=min(options.top_k or TOP_K, deps.settings.search.max_top_k),
         min_similarity=MIN_SIMILARITY if options.min_similarity is None else options.min_similarity,
         pass_rate=settings.pass_rate if options.pass_rate is None else options.pass_rate,
-        max_rewrites=settings.max_rewrites if options.max_rewrites is None else options.max_rewrites,
-        force_generate=settings.force_generate if options.force_generate is None else options.force_generate,
+        max_rewrites=settings.max_rewrites
+        if options.max_rewrites is None
+        else options.max_rewrites,
+        force_generate=settings.force_generate
+        if options.force_generate is None
+        else options.force_generate,
     )

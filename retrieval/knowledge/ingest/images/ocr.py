@@ -22,7 +22,16 @@ from PIL import Image
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_text
 from retrieval.engine.errors import DocumentUnreadableError
-from retrieval.knowledge.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Box, Line, Word, lines_of
+from retrieval.knowledge.ingest.blocks import (
+    BLOCK_SEPARATOR,
+    GRID,
+    Block,
+    BlockKind,
+    Box,
+    Line,
+    Word,
+    lines_of,
+)
 from retrieval.knowledge.ingest.text import heading_level
 
 LANGUAGES = ("eng", "chi_sim", "chi_tra")  # those of them that are installed
@@ -78,7 +87,11 @@ class RecognisedPage:
 
 
 def recognised_pages(
-    document: pypdfium2.PdfDocument, numbers: Sequence[int], languages: Sequence[str], *, is_all: bool
+    document: pypdfium2.PdfDocument,
+    numbers: Sequence[int],
+    languages: Sequence[str],
+    *,
+    is_all: bool,
 ) -> dict[int, RecognisedPage]:
     """Pages that are pictures, by their numbers; those for which there was no time failed.
 
@@ -101,18 +114,27 @@ def recognised_pages(
     return pages
 
 
-def _recognised_page(page: pypdfium2.PdfPage, number: int, languages: Sequence[str], deadline: float) -> RecognisedPage:
+def _recognised_page(
+    page: pypdfium2.PdfPage, number: int, languages: Sequence[str], deadline: float
+) -> RecognisedPage:
     width, height = page.get_size()
     if min(width, height) <= 0:
         return RecognisedPage(failed=True)
     scale = min(DOTS_PER_INCH / 72, (MAX_PIXELS / (width * height)) ** 0.5)
     picture = page.render(scale=scale, grayscale=True).to_pil()
-    blocks, lines = recognised(picture, languages, dots_per_inch=round(72 * scale), page=number, deadline=deadline)
+    blocks, lines = recognised(
+        picture, languages, dots_per_inch=round(72 * scale), page=number, deadline=deadline
+    )
     return RecognisedPage(blocks, lines, width, height)
 
 
 def recognised(
-    picture: Image.Image, languages: Sequence[str], *, dots_per_inch: int, page: int, deadline: float
+    picture: Image.Image,
+    languages: Sequence[str],
+    *,
+    dots_per_inch: int,
+    page: int,
+    deadline: float,
 ) -> tuple[tuple[Block, ...], tuple[Line, ...]]:
     """The text of a picture as that of a page, and where it stands. deadline: by `time.monotonic`.
 
@@ -125,19 +147,32 @@ def recognised(
     for level, paragraph in _paragraphs(printed):
         text, words = _placed(paragraph, start)
         kind: BlockKind = "heading" if level else "paragraph"
-        blocks.append(Block(text=text, kind=kind, level=level, label=text if level else "", page=page))
+        blocks.append(
+            Block(text=text, kind=kind, level=level, label=text if level else "", page=page)
+        )
         lines += lines_of(words)
         start += len(text) + len(BLOCK_SEPARATOR)
     return tuple(blocks), tuple(lines)
 
 
-def _read(picture: Image.Image, languages: Sequence[str], dots_per_inch: int, deadline: float) -> Iterator[_Printed]:
+def _read(
+    picture: Image.Image, languages: Sequence[str], dots_per_inch: int, deadline: float
+) -> Iterator[_Printed]:
     png = io.BytesIO()
     picture.save(png, "PNG", compress_level=1)
     left_s = deadline - time.monotonic()
     if left_s <= 0:
         raise OcrTimeoutError
-    command = ["tesseract", "stdin", "stdout", "-l", "+".join(languages), "--dpi", str(dots_per_inch), "tsv"]
+    command = [
+        "tesseract",
+        "stdin",
+        "stdout",
+        "-l",
+        "+".join(languages),
+        "--dpi",
+        str(dots_per_inch),
+        "tsv",
+    ]
     try:
         result = subprocess.run(  # noqa: S603 - a fixed command, no shell
             command,
@@ -152,7 +187,9 @@ def _read(picture: Image.Image, languages: Sequence[str], dots_per_inch: int, de
     table = io.StringIO(result.stdout.decode("utf-8", "replace"))
     for row in csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE):
         text = clean_text(row["text"] or "").strip()
-        if row["level"] != "5" or not text or float(row["conf"]) < LEAST_CONFIDENCE:  # level 5 is a word
+        if (
+            row["level"] != "5" or not text or float(row["conf"]) < LEAST_CONFIDENCE
+        ):  # level 5 is a word
             continue
         left, top, across, down = (int(row[name]) for name in ("left", "top", "width", "height"))
         x0, x1 = (round(x * GRID / picture.width) for x in (left, left + across))
@@ -164,7 +201,9 @@ def _paragraphs(words: Sequence[_Printed]) -> Iterator[tuple[int, list[_Printed]
     """Each with its level as a heading, 0: none. A line that reads like a heading is one by itself."""
     for _, group in itertools.groupby(words, key=lambda word: word.paragraph):
         lines = [list(line) for _, line in itertools.groupby(group, key=lambda word: word.line)]
-        for level, several in itertools.groupby(lines, key=lambda line: heading_level(_placed(line, 0)[0])):
+        for level, several in itertools.groupby(
+            lines, key=lambda line: heading_level(_placed(line, 0)[0])
+        ):
             if level:
                 yield from ((level, line) for line in several)
             else:

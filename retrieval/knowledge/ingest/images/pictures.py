@@ -15,7 +15,12 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from ragsite.core.messages import worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest.blocks import Block, PageLines, ParsedDocument
-from retrieval.knowledge.ingest.images.ocr import TIMEOUT_S, OcrTimeoutError, ocr_languages, recognised
+from retrieval.knowledge.ingest.images.ocr import (
+    TIMEOUT_S,
+    OcrTimeoutError,
+    ocr_languages,
+    recognised,
+)
 from retrieval.knowledge.ingest.unread import bounded, on_page, pictures, scanned_pages, unread
 
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")
@@ -30,7 +35,8 @@ NO_WORDS = worded("No words could be read in the picture.")
 TOO_SLOW = worded("Reading the words in the picture takes too long; make it smaller, or split it.")
 BROKEN = worded("The picture is damaged and cannot be opened; save or download it again.")
 TOO_LARGE = worded(
-    "The picture has more than {megapixels} megapixels; make it smaller.", megapixels=MAX_PIXELS // 10**6
+    "The picture has more than {megapixels} megapixels; make it smaller.",
+    megapixels=MAX_PIXELS // 10**6,
 )
 TOO_MANY = worded("The file holds more than {max_pages} pictures; split it.", max_pages=MAX_PAGES)
 
@@ -70,7 +76,9 @@ def parse_picture(path: Path) -> ParsedDocument:
             blocks += found
     if not blocks:
         raise DocumentUnreadableError(NO_WORDS)
-    return ParsedDocument(blocks=tuple(blocks), page_count=count, pages=tuple(pages), unread=bounded(told))
+    return ParsedDocument(
+        blocks=tuple(blocks), page_count=count, pages=tuple(pages), unread=bounded(told)
+    )
 
 
 def picture_page(path: Path, number: int, width: int) -> bytes:
@@ -99,7 +107,13 @@ def _opened(path: Path) -> Iterator[Image.Image]:
     except (UnidentifiedImageError, Image.DecompressionBombError) as error:
         too_large = isinstance(error, Image.DecompressionBombError)
         raise DocumentUnreadableError(TOO_LARGE if too_large else BROKEN) from error
-    except (OSError, SyntaxError, ValueError, EOFError, MemoryError) as error:  # what decoders raise
+    except (
+        OSError,
+        SyntaxError,
+        ValueError,
+        EOFError,
+        MemoryError,
+    ) as error:  # what decoders raise
         raise DocumentUnreadableError(BROKEN) from error
 
 
@@ -128,7 +142,11 @@ def _on_white(picture: Image.Image) -> Image.Image:
 
 def _readable(picture: Image.Image) -> Image.Image:
     """In grey, of a size at which letters are recognised."""
-    grey = picture.convert("L") if picture.mode in ("1", "L", "RGB") else _on_white(picture).convert("L")
+    grey = (
+        picture.convert("L")
+        if picture.mode in ("1", "L", "RGB")
+        else _on_white(picture).convert("L")
+    )
     pixels = grey.width * grey.height
     if pixels > LARGE:
         scale = (LARGE / pixels) ** 0.5

@@ -44,4 +44,8 @@ def is_large(element: etree._Element) -> bool:
     """Whether a picture is no spacer or icon that says nothing."""
     sizes = [element.get(name) or "" for name in ("width", "height")]
     is_icon = any(size.isdigit() and int(size) <= MAX_ICON_PX for size in sizes)
-    return not is_icon and element.get("aria-hidden") != "true" and element.get("role") != "presentation"
+    return (
+        not is_icon
+        and element.get("aria-hidden") != "true"
+        and element.get("role") != "presentation"
+    )

@@ -44,7 +44,9 @@ def parse_epub(path: Path) -> ParsedDocument:
             blocks += inner
             told += missing
     title = package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or ""
-    return ParsedDocument(blocks=tuple(blocks), title=title.strip() or first_title(blocks), unread=unread.summed(told))
+    return ParsedDocument(
+        blocks=tuple(blocks), title=title.strip() or first_title(blocks), unread=unread.summed(told)
+    )
 
 
 def _package_name(archive: zipfile.ZipFile) -> str:
@@ -61,7 +63,11 @@ def _spine(package: etree._Element, folder: str) -> Iterator[str]:
     items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
     for reference in package.iterfind(".//{*}spine/{*}itemref"):
         item = items.get(reference.get("idref"))
-        if item is None or item.get("media-type") not in PAGES or "nav" in (item.get("properties") or "").split():
+        if (
+            item is None
+            or item.get("media-type") not in PAGES
+            or "nav" in (item.get("properties") or "").split()
+        ):
             continue
         yield posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or "")))
 
@@ -73,7 +79,9 @@ def _encrypted(archive: zipfile.ZipFile, names: set[str]) -> set[str]:
     return {unquote(reference.get("URI") or "") for reference in listed}
 
 
-def _read_page(archive: zipfile.ZipFile, name: str, names: set[str]) -> tuple[list[Block], tuple[Sentence, ...]]:
+def _read_page(
+    archive: zipfile.ZipFile, name: str, names: set[str]
+) -> tuple[list[Block], tuple[Sentence, ...]]:
     try:
         root = tree_of(readable_text(archive.read(name), markup=True))
     except DocumentUnreadableError:  # a page without anything

@@ -17,9 +17,21 @@ from lxml import html as lxml_html
 from ragsite.core.messages import Sentence
 from retrieval.engine.text.statements import NAME_END
 from retrieval.knowledge.ingest import unread
-from retrieval.knowledge.ingest.blocks import Block, BlockKind, ParsedDocument, first_title, table_block
+from retrieval.knowledge.ingest.blocks import (
+    Block,
+    BlockKind,
+    ParsedDocument,
+    first_title,
+    table_block,
+)
 from retrieval.knowledge.ingest.markup.elements import input_text, is_after, is_large, is_note
-from retrieval.knowledge.ingest.markup.layout import OpenRow, OpenTable, cell_text, is_layout, span_of
+from retrieval.knowledge.ingest.markup.layout import (
+    OpenRow,
+    OpenTable,
+    cell_text,
+    is_layout,
+    span_of,
+)
 from retrieval.knowledge.ingest.markup.lists import BULLET, OpenList, list_of
 from retrieval.knowledge.ingest.markup.opened import HEADINGS, SPACES, opened_by
 from retrieval.knowledge.ingest.markup.trees import html_tree
@@ -89,7 +101,14 @@ SUPERSCRIPTS = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺
 RAISED = frozenset("0123456789+-=()n")
 BEFORE = {"mfrac": "", "msqrt": "√", "q": "“", "del": "~~", "s": "~~", "strike": "~~", "rt": "("}
 AFTER = {"mfrac": " ", "q": "”", "del": "~~", "s": "~~", "strike": "~~", "rt": ")"}
-BETWEEN = {"mfrac": "/", "msup": "^", "msub": "_", "munder": "_", "mover": "^", "msubsup": " "}  # of two children
+BETWEEN = {
+    "mfrac": "/",
+    "msup": "^",
+    "msub": "_",
+    "munder": "_",
+    "mover": "^",
+    "msubsup": " ",
+}  # of two children
 MAX_LEVEL = 6
 MAX_NESTED_CHARS = 400  # of a table in a cell that is told there; a longer one follows its table
 MAX_FORM_ROWS = 40  # of names beside their values
@@ -133,7 +152,11 @@ class _Reader:
     """Walks the tree without recursion (files nest deeply) and gathers inline text up to the next break."""
 
     def __init__(
-        self, root: lxml_html.HtmlElement, marks: Mapping[etree._Element, Mark], *, has_layout_tables: bool
+        self,
+        root: lxml_html.HtmlElement,
+        marks: Mapping[etree._Element, Mark],
+        *,
+        has_layout_tables: bool,
     ) -> None:
         self.blocks: list[Block] = []
         self.missing: Counter[str] = Counter()
@@ -191,7 +214,12 @@ class _Reader:
         if opener:
             self._flush()
             self._append(
-                Block(text=opener, kind="heading", level=min(MAX_LEVEL, max(2, self._level + 1)), label=opener)
+                Block(
+                    text=opener,
+                    kind="heading",
+                    level=min(MAX_LEVEL, max(2, self._level + 1)),
+                    label=opener,
+                )
             )
         return False
 
@@ -205,7 +233,14 @@ class _Reader:
             case "input":
                 self._words.append(input_text(element))
             case "select":
-                chosen = next((option for option in element.iter("option") if option.get("selected") is not None), None)
+                chosen = next(
+                    (
+                        option
+                        for option in element.iter("option")
+                        if option.get("selected") is not None
+                    ),
+                    None,
+                )
                 self._words.append("" if chosen is None else f" {chosen.text_content()} ")
             case "svg":
                 self._add_drawing(element)
@@ -323,10 +358,16 @@ class _Reader:
             table.rows.append(OpenRow())
         row = table.rows[-1]
         name = row.cells[0].text if row.cells else ""
-        large = [block for block in blocks if block.table is not None and len(block.text) > MAX_NESTED_CHARS]
+        large = [
+            block
+            for block in blocks
+            if block.table is not None and len(block.text) > MAX_NESTED_CHARS
+        ]
         table.nested += [(name, block.table) for block in large if block.table is not None]
         text = cell_text([block for block in blocks if block not in large])
-        row.cells.append(SpannedCell(text, span_of(element, "rowspan"), span_of(element, "colspan")))
+        row.cells.append(
+            SpannedCell(text, span_of(element, "rowspan"), span_of(element, "colspan"))
+        )
         row.tags.append(element.tag)
 
     def _add_tables(self, table: OpenTable) -> None:
@@ -337,7 +378,8 @@ class _Reader:
         else:
             heads = [row.is_head for row in rows]
         grid = [
-            line._replace(is_head=is_head and not line.is_section) for line, is_head in zip(grid, heads, strict=True)
+            line._replace(is_head=is_head and not line.is_section)
+            for line, is_head in zip(grid, heads, strict=True)
         ]
         if len(grid) <= MAX_FORM_ROWS and rows and all(row.tags == ["th", "td"] for row in rows):
             names, values = zip(*(line.cells for line in grid), strict=True)
@@ -384,7 +426,9 @@ class _Reader:
         if self._label and kind == "paragraph":
             label = self._label
             self._label = ""
-            self._append(Block(text=f"{label} {text}", kind="list_item", level=self._depth, label=label))
+            self._append(
+                Block(text=f"{label} {text}", kind="list_item", level=self._depth, label=label)
+            )
         else:
             self._append(Block(text=text, kind=kind))
 

@@ -39,14 +39,21 @@ class OpenTable:
 
 def cell_text(blocks: Sequence[Block]) -> str:
     """On one line; a table in the cell as its rows, parted by " / "."""
-    return " ".join(_inner_table(block.table) if block.table else " ".join(block.text.split()) for block in blocks)
+    return " ".join(
+        _inner_table(block.table) if block.table else " ".join(block.text.split())
+        for block in blocks
+    )
 
 
 def _inner_table(table: Table) -> str:
     columns = table.columns or ("",) * len(table.rows[0])
     rows = []
     for row in table.rows[table.head_rows :]:
-        cells = [f"{name}{NAME_END}{cell}" if name else cell for name, cell in zip(columns, row, strict=True) if cell]
+        cells = [
+            f"{name}{NAME_END}{cell}" if name else cell
+            for name, cell in zip(columns, row, strict=True)
+            if cell
+        ]
         rows.append(", ".join(cells))
     return " / ".join(filter(None, [table.caption, *rows]))
 
@@ -60,7 +67,11 @@ def is_layout(table: etree._Element) -> bool:
     """Whether it only places what stands in its cells."""
     if table.get("role") in ("presentation", "none"):
         return True
-    rows = [row for part in table for row in (part if part.tag in ("tbody", "thead", "tfoot") else [part])]
+    rows = [
+        row
+        for part in table
+        for row in (part if part.tag in ("tbody", "thead", "tfoot") else [part])
+    ]
     if any(part.tag in ("caption", "thead") for part in table):
         return False
     cells = [cell for row in rows if row.tag == "tr" for cell in row if cell.tag in ("td", "th")]
@@ -69,6 +80,7 @@ def is_layout(table: etree._Element) -> bool:
     if len(cells) < 2:
         return True
     return any(
-        next(cell.iter("table", *HEADINGS), None) is not None or len(cell.text_content()) > LAYOUT_CELL_CHARS
+        next(cell.iter("table", *HEADINGS), None) is not None
+        or len(cell.text_content()) > LAYOUT_CELL_CHARS
         for cell in cells
     )

@@ -52,9 +52,17 @@ def list_of(element: etree._Element, styles: Mapping[str, str]) -> OpenList:
     start = element.get("start") or ""
     is_reversed = element.get("reversed") is not None
     items = sum(child.tag == "li" for child in element)
-    number = int(start) if start.lstrip("-").isdigit() and len(start) < 10 else items if is_reversed else 1
+    number = (
+        int(start)
+        if start.lstrip("-").isdigit() and len(start) < 10
+        else items
+        if is_reversed
+        else 1
+    )
     label_type = next(iter(styled), element.get("type") or "1")
-    return OpenList(label_type if label_type in LIST_TYPES else "1", number, -1 if is_reversed else 1)
+    return OpenList(
+        label_type if label_type in LIST_TYPES else "1", number, -1 if is_reversed else 1
+    )
 
 
 def _list_style(styles: Mapping[str, str]) -> str:

@@ -127,7 +127,9 @@ def _by_code(source: str) -> Iterator[tuple[str, bool]]:
         if last[length] == at:
             at += 1
             continue
-        closing = next(other for other in range(at + 1, last[length] + 1) if len(runs[other][0]) == length)
+        closing = next(
+            other for other in range(at + 1, last[length] + 1) if len(runs[other][0]) == length
+        )
         yield source[start : run.start()], False
         yield source[run.start() : runs[closing].end()], True
         start = runs[closing].end()
@@ -155,12 +157,18 @@ def _character(entity: re.Match[str]) -> str:
     character = unescape(entity[0])
     if not strip_for_reading(character):
         return ""
-    return entity[0] if character in _MARKUP or len(character) > 2 else character.replace("\u00a0", " ")
+    return (
+        entity[0]
+        if character in _MARKUP or len(character) > 2
+        else character.replace("\u00a0", " ")
+    )
 
 
 def _without_comments(text: str) -> str:
     first, *others = text.split("<!--")
-    return first + "".join(other.partition("-->")[2] if "-->" in other else "<!--" + other for other in others)
+    return first + "".join(
+        other.partition("-->")[2] if "-->" in other else "<!--" + other for other in others
+    )
 
 
 # ------------------------------------------------------------------------------------------------ blocks
@@ -189,7 +197,9 @@ def document_blocks(text: str) -> list[MarkdownBlock]:
             first, last = token.map
             end = starts[first] + len(text[starts[first] : starts[last]].rstrip())
             is_heading = token.type == "heading_open"
-            level, label = (int(token.tag[1:]), inline_text(tokens[at + 1].content)) if is_heading else (0, "")
+            level, label = (
+                (int(token.tag[1:]), inline_text(tokens[at + 1].content)) if is_heading else (0, "")
+            )
             blocks.append(MarkdownBlock(KINDS[token.type], starts[first], end, level, label))
     return [block for block in blocks if block.start < block.end]
 
@@ -237,7 +247,9 @@ def _closed_quotation(state: StateBlock, start: int, end: int, silent: bool) -> 
 def _block_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark")
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
-    parser.block.ruler.at("blockquote", _closed_quotation, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.block.ruler.at(
+        "blockquote", _closed_quotation, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
     return parser.enable("table").disable("inline")
 
 

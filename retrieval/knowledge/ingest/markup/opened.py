@@ -11,7 +11,14 @@ from lxml import etree
 SPACES = re.compile(r"[ \t\n\r\f\u00a0]+")
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 OPENED = ("div", "section", "article", "p", "ul", "ol", "dl", "table", "blockquote", "dd")
-OPENS = ("aria-expanded", "aria-controls", "data-bs-toggle", "data-toggle", "data-bs-target", "data-target")
+OPENS = (
+    "aria-expanded",
+    "aria-controls",
+    "data-bs-toggle",
+    "data-toggle",
+    "data-bs-target",
+    "data-target",
+)
 
 
 @dataclass(slots=True)
@@ -26,7 +33,9 @@ class Opened:
 def opened_by(root: etree._Element) -> Opened:
     """What buttons, tabs and summaries open."""
     opened = Opened()
-    by_id = {element.get("id"): element for element in root.iter(etree.Element) if element.get("id")}
+    by_id = {
+        element.get("id"): element for element in root.iter(etree.Element) if element.get("id")
+    }
     for element in root.iter(etree.Element):
         is_summary = element.tag == "summary" and element.getparent().tag == "details"
         is_button = element.tag == "button" or element.get("role") in ("button", "tab")
@@ -35,7 +44,9 @@ def opened_by(root: etree._Element) -> Opened:
         target = element.getparent() if is_summary else _target(element, by_id)
         if target is None or target in opened.headings or target is element:
             continue
-        is_in_heading = any(parent.tag in HEADINGS for parent in itertools.islice(element.iterancestors(), 3))
+        is_in_heading = any(
+            parent.tag in HEADINGS for parent in itertools.islice(element.iterancestors(), 3)
+        )
         text = SPACES.sub(" ", element.text_content()).strip()
         opened.headings[target] = "" if is_in_heading and not is_summary else text
         if not is_in_heading or is_summary:
@@ -55,7 +66,12 @@ def _target(element: etree._Element, by_id: dict[str, etree._Element]) -> etree.
             is_text = following.tag in OPENED and bool(following.text_content().strip())
             return following if is_text else None
         parent = here.getparent()
-        if parent is None or parent.tag in ("form", "body") or len(parent) > 1 or (parent.text or "").strip():
+        if (
+            parent is None
+            or parent.tag in ("form", "body")
+            or len(parent) > 1
+            or (parent.text or "").strip()
+        ):
             return None
         here = parent
     return None

@@ -29,7 +29,9 @@ def tree_of(text: str) -> lxml_html.HtmlElement:
     except etree.ParserError:
         return lxml_html.document_fromstring("<body></body>")
     if any("depth" in entry.message for entry in parser.error_log):
-        raise DocumentUnreadableError(worded("This HTML file nests its elements too deeply to be read."))
+        raise DocumentUnreadableError(
+            worded("This HTML file nests its elements too deeply to be read.")
+        )
     return root
 
 

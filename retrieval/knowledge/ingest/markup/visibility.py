@@ -46,10 +46,21 @@ PROPERTIES = frozenset(
         "list-style-type",
     )
 )
-PX = {"px": 1.0, "pt": 4 / 3, "em": 16.0, "rem": 16.0, "%": 16 / 100, "vw": 10.0, "vh": 10.0, "": 1.0}
+PX = {
+    "px": 1.0,
+    "pt": 4 / 3,
+    "em": 16.0,
+    "rem": 16.0,
+    "%": 16 / 100,
+    "vw": 10.0,
+    "vh": 10.0,
+    "": 1.0,
+}
 WHITE = RGBA(1.0, 1.0, 1.0, 1.0)
 _SIZE = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))\s*(px|pt|em|rem|%|vw|vh|)")
-_CLIPPED = re.compile(r"rect\((?:\s*[01]?(?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%.*\)|circle\(\s*0.*\)")
+_CLIPPED = re.compile(
+    r"rect\((?:\s*[01]?(?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%.*\)|circle\(\s*0.*\)"
+)
 
 Styles = dict[str, str]
 Priority = tuple[bool, tuple[int, int, int], int]  # important, specificity, order
@@ -71,7 +82,9 @@ class Look(NamedTuple):
         if self.color is None:
             return True
         is_clear = self.color.alpha == 0
-        return not is_clear and (self.ground is None or _difference(self.color, self.ground) > ALIKE)
+        return not is_clear and (
+            self.ground is None or _difference(self.color, self.ground) > ALIKE
+        )
 
 
 class Visibility:
@@ -91,13 +104,19 @@ class Visibility:
         return {name: value for name, (_, value) in declared.items()}
 
     def _read_sheets(self, root: etree._Element) -> None:
-        sheets = [sheet for sheet in root.iter("style") if (sheet.get("media") or "all") in ("all", "screen")]
+        sheets = [
+            sheet
+            for sheet in root.iter("style")
+            if (sheet.get("media") or "all") in ("all", "screen")
+        ]
         text = "\n".join(sheet.text or "" for sheet in sheets)[:MAX_STYLE_CHARS]
         if not text:
             return
         index = _Index(root)
         selectors = 0
-        for prelude, declarations in _rules(tinycss2.parse_stylesheet(text, skip_comments=True, skip_whitespace=True)):
+        for prelude, declarations in _rules(
+            tinycss2.parse_stylesheet(text, skip_comments=True, skip_whitespace=True)
+        ):
             try:
                 parsed = parser.parse(prelude)
             except SelectorError:
@@ -110,7 +129,9 @@ class Visibility:
                 specificity = selector.specificity()
                 for element in index.elements(selector):
                     for name, value, is_important in declarations:
-                        _declare(self._declared[element], name, value, (is_important, specificity, order))
+                        _declare(
+                            self._declared[element], name, value, (is_important, specificity, order)
+                        )
 
 
 class _Index:
@@ -136,7 +157,11 @@ class _Index:
         self._known = {}
         last = tree.subselector if isinstance(tree, parser.CombinedSelector) else tree
         try:
-            return [element for element in self._by_name.get(_name(last), []) if self._matches(tree, element)]
+            return [
+                element
+                for element in self._by_name.get(_name(last), [])
+                if self._matches(tree, element)
+            ]
         except NotImplementedError:
             return []
 
@@ -148,15 +173,23 @@ class _Index:
             case parser.Element():
                 return tree.element in (None, "*", element.tag)
             case parser.Class():
-                return tree.class_name in (element.get("class") or "").split() and self._matches(tree.selector, element)
+                return tree.class_name in (element.get("class") or "").split() and self._matches(
+                    tree.selector, element
+                )
             case parser.Hash():
                 return tree.id == element.get("id") and self._matches(tree.selector, element)
             case parser.Attrib(operator="exists"):
-                return element.get(tree.attrib) is not None and self._matches(tree.selector, element)
+                return element.get(tree.attrib) is not None and self._matches(
+                    tree.selector, element
+                )
             case parser.Attrib(operator="=", value=value) if value is not None:
-                return element.get(tree.attrib) == value.value and self._matches(tree.selector, element)
+                return element.get(tree.attrib) == value.value and self._matches(
+                    tree.selector, element
+                )
             case parser.Negation():
-                return not self._matches(tree.subselector, element) and self._matches(tree.selector, element)
+                return not self._matches(tree.subselector, element) and self._matches(
+                    tree.selector, element
+                )
             case parser.Pseudo(ident="first-child"):
                 return element.getprevious() is None and self._matches(tree.selector, element)
             case parser.Pseudo(ident="last-child"):
@@ -205,15 +238,27 @@ def _name(tree: Any) -> str:
 def is_hidden(element: etree._Element, styles: Mapping[str, str]) -> bool:
     """Whether it stands nowhere, with all that is in it."""
     display = styles.get("display", "none" if _has_hidden(element) else "")
-    if display == "none" or _number(styles.get("opacity", "1")) == 0 or _CLIPPED.fullmatch(styles.get("clip", "")):
+    if (
+        display == "none"
+        or _number(styles.get("opacity", "1")) == 0
+        or _CLIPPED.fullmatch(styles.get("clip", ""))
+    ):
         return True
-    if _CLIPPED.fullmatch(styles.get("clip-path", "")) or _px(styles.get("text-indent", "")) <= -OFF_SCREEN_PX:
+    if (
+        _CLIPPED.fullmatch(styles.get("clip-path", ""))
+        or _px(styles.get("text-indent", "")) <= -OFF_SCREEN_PX
+    ):
         return True
     is_placed = styles.get("position") in ("absolute", "fixed")
-    if is_placed and min(_px(styles.get(side, "")) for side in ("left", "top", "right")) <= -OFF_SCREEN_PX:
+    if (
+        is_placed
+        and min(_px(styles.get(side, "")) for side in ("left", "top", "right")) <= -OFF_SCREEN_PX
+    ):
         return True
     sizes = [_size(styles[name]) for name in ("height", "width", "max-height") if name in styles]
-    return styles.get("overflow") in ("hidden", "clip") and any(size is not None and size <= SMALL_PX for size in sizes)
+    return styles.get("overflow") in ("hidden", "clip") and any(
+        size is not None and size <= SMALL_PX for size in sizes
+    )
 
 
 def look_of(styles: Mapping[str, str], around: Look) -> Look:
@@ -232,13 +277,17 @@ def look_of(styles: Mapping[str, str], around: Look) -> Look:
     for name in ("background-image", "background", "background-color"):
         if name in styles and styles[name] not in ("none", "transparent", "inherit", "initial"):
             ground = parse_color(styles[name])
-            look = look._replace(ground=ground if isinstance(ground, RGBA) and ground.alpha == 1 else None)
+            look = look._replace(
+                ground=ground if isinstance(ground, RGBA) and ground.alpha == 1 else None
+            )
     return look
 
 
 def _has_hidden(element: etree._Element) -> bool:
     is_closed_dialog = element.tag == "dialog" and element.get("open") is None
-    return element.get("hidden") is not None or element.get("popover") is not None or is_closed_dialog
+    return (
+        element.get("hidden") is not None or element.get("popover") is not None or is_closed_dialog
+    )
 
 
 def _has_foreign_styles(root: etree._Element) -> bool:
@@ -247,7 +296,9 @@ def _has_foreign_styles(root: etree._Element) -> bool:
 
 
 def _difference(color: RGBA, other: RGBA) -> float:
-    return max(abs(color.red - other.red), abs(color.green - other.green), abs(color.blue - other.blue))
+    return max(
+        abs(color.red - other.red), abs(color.green - other.green), abs(color.blue - other.blue)
+    )
 
 
 def _size(value: str) -> float | None:
@@ -273,19 +324,27 @@ def _rules(nodes: list[Any]) -> Iterator[tuple[str, list[Declaration]]]:
     """(selectors, declarations) of the rules that hold on a screen and declare some of `PROPERTIES`."""
     for node in nodes:
         if node.type == "qualified-rule":
-            declarations = list(_declared(tinycss2.parse_declaration_list(node.content, skip_comments=True)))
+            declarations = list(
+                _declared(tinycss2.parse_declaration_list(node.content, skip_comments=True))
+            )
             if declarations:
                 yield tinycss2.serialize(node.prelude).strip(), declarations
         elif node.type == "at-rule" and node.lower_at_keyword == "media" and node.content:
             inner = tinycss2.parse_rule_list(node.content, skip_comments=True, skip_whitespace=True)
-            is_for_screens = tinycss2.serialize(node.prelude).strip().lower() in ("all", "screen", "only screen")
+            is_for_screens = tinycss2.serialize(node.prelude).strip().lower() in (
+                "all",
+                "screen",
+                "only screen",
+            )
             yield from _rules(inner) if is_for_screens else ()
 
 
 def _declarations(style: str) -> list[Declaration]:
     if not style:
         return []
-    return list(_declared(tinycss2.parse_declaration_list(style[:MAX_STYLE_CHARS], skip_comments=True)))
+    return list(
+        _declared(tinycss2.parse_declaration_list(style[:MAX_STYLE_CHARS], skip_comments=True))
+    )
 
 
 def _declared(nodes: list[Any]) -> Iterator[Declaration]:
@@ -294,7 +353,9 @@ def _declared(nodes: list[Any]) -> Iterator[Declaration]:
             yield node.lower_name, tinycss2.serialize(node.value).strip().lower(), node.important
 
 
-def _declare(declared: dict[str, tuple[Priority, str]], name: str, value: str, priority: Priority) -> None:
+def _declare(
+    declared: dict[str, tuple[Priority, str]], name: str, value: str, priority: Priority
+) -> None:
     known = declared.get(name)
     if known is None or known[0] <= priority:
         declared[name] = (priority, value)

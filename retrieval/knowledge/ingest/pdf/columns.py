@@ -10,7 +10,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from retrieval.knowledge.ingest.pdf.rows import Columns, GridRow, PageTable, WordRow, cell_of, line_of, rows_of
+from retrieval.knowledge.ingest.pdf.rows import (
+    Columns,
+    GridRow,
+    PageTable,
+    WordRow,
+    cell_of,
+    line_of,
+    rows_of,
+)
 from retrieval.knowledge.ingest.pdf.runs import Piece, TextLine
 
 GAP = 0.75  # of a line's height, between two words: they may stand in different columns
@@ -79,7 +87,11 @@ class ColumnFinder:
         while begin < len(self._rows):
             end = self._end_of_run(begin)
             columns = columns_of(self._rows[begin:end])
-            while columns and end - begin > 1 and (bad := self._misfit(begin, end, columns)) is not None:
+            while (
+                columns
+                and end - begin > 1
+                and (bad := self._misfit(begin, end, columns)) is not None
+            ):
                 end = bad
                 columns = columns_of(self._rows[begin:end])
             run = self._rows[begin:end]
@@ -149,7 +161,10 @@ class ColumnFinder:
         first = min(lines)
         self._gone |= lines
         return [
-            ((first, column + 1, number), line_of(part.pieces, self._lines[part.lines[0]], part.pieces[0].rect))
+            (
+                (first, column + 1, number),
+                line_of(part.pieces, self._lines[part.lines[0]], part.pieces[0].rect),
+            )
             for column, number, part in told
         ]
 
@@ -180,7 +195,9 @@ class ColumnFinder:
 
     def _bold_rows(self, rows: Sequence[Sequence[Sequence[tuple[Piece, int]]]]) -> int:
         count = 0
-        while count < len(rows) and all(self._lines[line].is_bold for cell in rows[count] for _, line in cell):
+        while count < len(rows) and all(
+            self._lines[line].is_bold for cell in rows[count] for _, line in cell
+        ):
             count += 1
         return count if count < len(rows) else 0
 
@@ -244,7 +261,8 @@ def columns_of(run: Sequence[_PartedRow]) -> Columns:
         if len(full) < 2:
             continue
         columns = [
-            (min(row.parts[at].left for row in full), max(row.parts[at].right for row in full)) for at in range(count)
+            (min(row.parts[at].left for row in full), max(row.parts[at].right for row in full))
+            for at in range(count)
         ]
         least = 0.0 if len(full) > 2 else NARROW * full[0].height / 2
         if all(right[0] - left[1] >= least for left, right in itertools.pairwise(columns)):
@@ -288,11 +306,14 @@ def split_at_columns(row: _PartedRow, columns: Columns) -> list[_Part]:
 
 def column_span(part: _Part, columns: Columns) -> tuple[int, int] | None:
     """The first and the last column that a part stands in; None: outside of all."""
-    met = [at for at, (left, right) in enumerate(columns) if part.left < right and left < part.right]
+    met = [
+        at for at, (left, right) in enumerate(columns) if part.left < right and left < part.right
+    ]
     if met:
         return met[0], met[-1]
     nearest = min(
-        range(len(columns)), key=lambda at: min(abs(part.left - columns[at][1]), abs(part.right - columns[at][0]))
+        range(len(columns)),
+        key=lambda at: min(abs(part.left - columns[at][1]), abs(part.right - columns[at][0])),
     )
     left, right = columns[nearest]
     return (nearest, nearest) if part.left - right < 20 and left - part.right < 20 else None
@@ -313,7 +334,9 @@ def _is_enough(run: Sequence[_PartedRow], columns: Columns) -> bool:
 
 def _is_list(run: Sequence[_PartedRow], columns: Columns) -> bool:
     """Entries whose labels are set apart."""
-    return len(columns) == 2 and all(_LABEL.fullmatch(row.parts[0].text) for row in run if len(row.parts) > 1)
+    return len(columns) == 2 and all(
+        _LABEL.fullmatch(row.parts[0].text) for row in run if len(row.parts) > 1
+    )
 
 
 def _is_prose(run: Sequence[_PartedRow], columns: Columns) -> bool:

@@ -17,10 +17,22 @@ from pypdfium2.raw import FORMTYPE_XFA_FULL, FS_RECTF
 
 from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
-from retrieval.knowledge.ingest.blocks import BLOCK_SEPARATOR, Block, Line, PageLines, ParsedDocument, lines_of
+from retrieval.knowledge.ingest.blocks import (
+    BLOCK_SEPARATOR,
+    Block,
+    Line,
+    PageLines,
+    ParsedDocument,
+    lines_of,
+)
 from retrieval.knowledge.ingest.images.ocr import RecognisedPage, ocr_languages, recognised_pages
 from retrieval.knowledge.ingest.pdf.drawings import Drawings, page_drawings
-from retrieval.knowledge.ingest.pdf.fields import PageAnnotations, page_annotations, place_on_page, with_stamps
+from retrieval.knowledge.ingest.pdf.fields import (
+    PageAnnotations,
+    page_annotations,
+    place_on_page,
+    with_stamps,
+)
 from retrieval.knowledge.ingest.pdf.headings import headings_by_type
 from retrieval.knowledge.ingest.pdf.layers import Layers
 from retrieval.knowledge.ingest.pdf.paragraphs import text_blocks, usual_gap
@@ -31,10 +43,19 @@ from retrieval.knowledge.ingest.pdf.stacked import stacked_letters
 from retrieval.knowledge.ingest.pdf.table_blocks import TableJoint
 from retrieval.knowledge.ingest.pdf.tables import page_layout
 from retrieval.knowledge.ingest.pdf.text import PageText
-from retrieval.knowledge.ingest.unread import attachments, bounded, on_page, pictures, scanned_pages, unread
+from retrieval.knowledge.ingest.unread import (
+    attachments,
+    bounded,
+    on_page,
+    pictures,
+    scanned_pages,
+    unread,
+)
 
 SCANNED = worded("The PDF has no text, only images (a scan); run it through OCR first.")
-NOTHING_READ = worded("The PDF has no text, only images (a scan), and no words could be read in them.")
+NOTHING_READ = worded(
+    "The PDF has no text, only images (a scan), and no words could be read in them."
+)
 NO_TEXT = worded("The PDF shows no text.")
 NO_PAGES = worded("The PDF has no pages.")
 PROTECTED = worded("The PDF is protected by a password; save it without one.")
@@ -70,7 +91,8 @@ class _PageContent:
         page = self.drawings.page
         area = page.width * page.height
         return not self.lines and any(
-            picture.width * picture.height >= SCAN_SHARE * area for picture in self.drawings.pictures
+            picture.width * picture.height >= SCAN_SHARE * area
+            for picture in self.drawings.pictures
         )
 
 
@@ -88,7 +110,11 @@ def parse_pdf(path: Path) -> ParsedDocument:
         contents = _contents(document, Layers(path))
         scans = [number for number, content in enumerate(contents, 1) if content.is_picture]
         if not any(content.lines for content in contents):
-            scans = [number for number, content in enumerate(contents, 1) if not content.lines and content.width]
+            scans = [
+                number
+                for number, content in enumerate(contents, 1)
+                if not content.lines and content.width
+            ]
         scanned = _scanned(document, scans, is_all=len(scans) == count)
         blocks, pages = _read(document, contents, scanned)
         if not blocks:
@@ -117,12 +143,15 @@ def _opened(path: Path) -> pypdfium2.PdfDocument:
 
 
 def _read(
-    document: pypdfium2.PdfDocument, contents: Sequence[_PageContent], scanned: Mapping[int, RecognisedPage]
+    document: pypdfium2.PdfDocument,
+    contents: Sequence[_PageContent],
+    scanned: Mapping[int, RecognisedPage],
 ) -> tuple[list[Block], list[PageLines]]:
     """The text, and where it stands."""
     running = running_lines([content.lines for content in contents])
     lines_by_page = [
-        [line for line in content.lines if (number, line) not in running] for number, content in enumerate(contents, 1)
+        [line for line in content.lines if (number, line) not in running]
+        for number, content in enumerate(contents, 1)
     ]
     by_type = headings_by_type(lines_by_page)
     gap = usual_gap(lines_by_page)
@@ -157,7 +186,9 @@ def _read(
     return blocks, places
 
 
-def _scanned(document: pypdfium2.PdfDocument, numbers: Sequence[int], *, is_all: bool) -> dict[int, RecognisedPage]:
+def _scanned(
+    document: pypdfium2.PdfDocument, numbers: Sequence[int], *, is_all: bool
+) -> dict[int, RecognisedPage]:
     """Pages that are pictures, by Tesseract where it is installed.
 
     Raises DocumentUnreadableError where nothing else can be read of the document.
@@ -211,11 +242,17 @@ def _add_annotations(content: _PageContent, annotations: PageAnnotations, text: 
 
 
 def _unread(
-    document: pypdfium2.PdfDocument, contents: Sequence[_PageContent], scanned: Mapping[int, RecognisedPage]
+    document: pypdfium2.PdfDocument,
+    contents: Sequence[_PageContent],
+    scanned: Mapping[int, RecognisedPage],
 ) -> Iterator[Sentence]:
     for number, content in enumerate(contents, 1):
         page = scanned.get(number)
-        if not content.width or (page is None and content.is_picture) or (page is not None and page.failed):
+        if (
+            not content.width
+            or (page is None and content.is_picture)
+            or (page is not None and page.failed)
+        ):
             yield unread(scanned_pages(1), on_page(number))
         elif page is not None and not page.blocks:
             yield unread(pictures(1), on_page(number))
@@ -229,7 +266,11 @@ def _unread(
 
 # ------------------------------------------------------------------------------------------------ blocks
 def _page_blocks(
-    layout: Sequence[TextLine | PageTable], page: int, gap: float, by_type: Mapping[TextLine, int], joint: TableJoint
+    layout: Sequence[TextLine | PageTable],
+    page: int,
+    gap: float,
+    by_type: Mapping[TextLine, int],
+    joint: TableJoint,
 ) -> Iterator[tuple[Block, Run]]:
     """The page's headings, tables and paragraphs. gap: the usual one between lines."""
     texts = [item.text for item in layout if isinstance(item, TextLine)]

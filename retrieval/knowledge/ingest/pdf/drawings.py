@@ -10,7 +10,15 @@ from typing import NamedTuple
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
-from retrieval.knowledge.ingest.pdf.geometry import IDENTITY, NOWHERE, Border, Matrix, Rect, joined_borders, turned
+from retrieval.knowledge.ingest.pdf.geometry import (
+    IDENTITY,
+    NOWHERE,
+    Border,
+    Matrix,
+    Rect,
+    joined_borders,
+    turned,
+)
 from retrieval.knowledge.ingest.pdf.layers import Layers
 from retrieval.knowledge.ingest.pdf.page_objects import (
     WHITE,
@@ -70,7 +78,9 @@ class _Shape(NamedTuple):
 class _Reader:
     """Reads a page's objects in the order in which they are drawn."""
 
-    def __init__(self, page: pypdfium2.PdfPage, drawings: Drawings, layers: Layers, rotation: int) -> None:
+    def __init__(
+        self, page: pypdfium2.PdfPage, drawings: Drawings, layers: Layers, rotation: int
+    ) -> None:
         self.drawings = drawings
         self._layers = layers
         self._page = page
@@ -118,7 +128,9 @@ class _Reader:
                     self.drawings.pictures.append(turned(rect, self._rotation))
                     self._shapes.append(_Shape(rect, None, False, self._read))
                 case pdfium_c.FPDF_PAGEOBJ_SHADING:
-                    self._shapes.append(_Shape(matrix.rect(bounds_of(drawn)), None, False, self._read))
+                    self._shapes.append(
+                        _Shape(matrix.rect(bounds_of(drawn)), None, False, self._read)
+                    )
 
     # -------------------------------------------------------------------------------------------- text
     def _text(self, drawn: object, matrix: Matrix) -> None:
@@ -127,7 +139,10 @@ class _Reader:
         address = address_of(drawn)
         page = self.drawings.page
         is_outside = (
-            rect.right < page.left or rect.left > page.right or rect.top < page.bottom or rect.bottom > page.top
+            rect.right < page.left
+            or rect.left > page.right
+            or rect.top < page.bottom
+            or rect.bottom > page.top
         )
         if is_outside or is_tiny(drawn, rect, matrix):
             self.drawings.hidden.add(address)
@@ -152,9 +167,13 @@ class _Reader:
             is_doubtful = False
             if text.colour is not None:
                 if text.colour not in doubtful:
-                    doubtful[text.colour] = any(is_same_colour(text.colour, colour) for colour in drawn)
+                    doubtful[text.colour] = any(
+                        is_same_colour(text.colour, colour) for colour in drawn
+                    )
                 is_doubtful = doubtful[text.colour] and self._is_on_its_colour(text, text.colour)
-            if is_doubtful or any(shape.at > text.at and shape.rect.covers(text.rect) for shape in covers):
+            if is_doubtful or any(
+                shape.at > text.at and shape.rect.covers(text.rect) for shape in covers
+            ):
                 self.drawings.hidden.add(text.address)
         pictures = [turned(rect, -self._rotation) for rect in self.drawings.pictures]
         for text in self._invisible:
@@ -182,7 +201,9 @@ class _Reader:
             return
         shown = turned(rect, self._rotation)
         count = pdfium_c.FPDFPath_CountSegments(drawn)
-        segments = list(segments_of(drawn, matrix_of(drawn).then(matrix))) if count <= MAX_SEGMENTS else []
+        segments = (
+            list(segments_of(drawn, matrix_of(drawn).then(matrix))) if count <= MAX_SEGMENTS else []
+        )
         if stroke.value and not is_clear(colour_of(drawn, pdfium_c.FPDFPageObj_GetStrokeColor)):
             for start, end in segments:
                 self._border(start, end)
@@ -197,7 +218,9 @@ class _Reader:
                 self._thin(shown)
             return
         opaque = colour[:3] if colour is not None and colour[3] == OPAQUE else None
-        is_cover = is_rectangle and opaque is not None and not pdfium_c.FPDFPageObj_HasTransparency(drawn)
+        is_cover = (
+            is_rectangle and opaque is not None and not pdfium_c.FPDFPageObj_HasTransparency(drawn)
+        )
         self._shapes.append(_Shape(rect, opaque, is_cover, self._read))
         if 6 < count <= MAX_SEGMENTS and not stroke.value:  # several thin rectangles in one path
             for part in subpaths(segments):
@@ -207,9 +230,13 @@ class _Reader:
 
     def _thin(self, shown: Rect) -> None:
         if shown.width >= max(SHORT, shown.height):
-            self.drawings.across.append(Border((shown.top + shown.bottom) / 2, shown.left, shown.right))
+            self.drawings.across.append(
+                Border((shown.top + shown.bottom) / 2, shown.left, shown.right)
+            )
         elif shown.height >= SHORT:
-            self.drawings.down.append(Border((shown.left + shown.right) / 2, shown.bottom, shown.top))
+            self.drawings.down.append(
+                Border((shown.left + shown.right) / 2, shown.bottom, shown.top)
+            )
 
     def _border(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         if not is_straight(start, end):

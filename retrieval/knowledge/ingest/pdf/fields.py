@@ -77,7 +77,9 @@ def page_annotations(page: pypdfium2.PdfPage) -> PageAnnotations:
         finally:
             pdfium_c.FPDFPage_CloseAnnot(annotation)
         if text:
-            read.append(Annotation(text, box, kind != pdfium_c.FPDF_ANNOT_WIDGET and kind not in ON_PAGE))
+            read.append(
+                Annotation(text, box, kind != pdfium_c.FPDF_ANNOT_WIDGET and kind not in ON_PAGE)
+            )
     return PageAnnotations(tuple(read), files, has_stamps)
 
 
@@ -86,7 +88,9 @@ def place_on_page(lines: list[TextLine], annotation: Annotation, page: PageText)
     else below the line above it."""
     box = annotation.box
     texts = annotation.text.split("\n")
-    usual = sorted(line.height for line in lines)[len(lines) // 2] if lines else box.top - box.bottom
+    usual = (
+        sorted(line.height for line in lines)[len(lines) // 2] if lines else box.top - box.bottom
+    )
     step = min((box.top - box.bottom) / len(texts), MAX_LEADING * usual)
     for number, text in enumerate(texts):
         top = box.top - number * step
@@ -101,9 +105,9 @@ def place_on_page(lines: list[TextLine], annotation: Annotation, page: PageText)
                 continue
             first = page.rect(line.run.places[0])
             last = page.rect(line.run.places[-1])
-            is_level = min(rect.top, first.top) - max(rect.bottom, first.bottom) > ON_ONE_LINE * min(
-                rect.height, first.height
-            )
+            is_level = min(rect.top, first.top) - max(
+                rect.bottom, first.bottom
+            ) > ON_ONE_LINE * min(rect.height, first.height)
             if (
                 is_level
                 and last.right <= rect.left + BESIDE
@@ -111,12 +115,18 @@ def place_on_page(lines: list[TextLine], annotation: Annotation, page: PageText)
             ):
                 before = at
             elif (
-                is_level and rect.right <= first.left + BESIDE and (after < 0 or first.left < _left(lines[after], page))
+                is_level
+                and rect.right <= first.left + BESIDE
+                and (after < 0 or first.left < _left(lines[after], page))
             ):
                 after = at
             if first.bottom >= rect.top - BESIDE:
                 above = at
-        if annotation.text in TICKS and after >= 0 and _left(lines[after], page) - rect.right <= NEAR:
+        if (
+            annotation.text in TICKS
+            and after >= 0
+            and _left(lines[after], page) - rect.right <= NEAR
+        ):
             lines[after] = _merged(added, lines[after], lines[after])
         elif before >= 0 and not number:
             lines[before] = _merged(lines[before], added, lines[before])
@@ -149,14 +159,18 @@ def _field_value(page: pypdfium2.PdfPage, annotation: object) -> str:
         return _string(pdfium_c.FPDFAnnot_GetFormFieldValue, page.formenv, annotation)
     if kind not in _LISTS:
         return ""
-    count = max(0, min(MAX_ANNOTATIONS, pdfium_c.FPDFAnnot_GetOptionCount(page.formenv, annotation)))
+    count = max(
+        0, min(MAX_ANNOTATIONS, pdfium_c.FPDFAnnot_GetOptionCount(page.formenv, annotation))
+    )
     chosen = [
         _string(pdfium_c.FPDFAnnot_GetOptionLabel, page.formenv, annotation, at)
         for at in range(count)
         if pdfium_c.FPDFAnnot_IsOptionSelected(page.formenv, annotation, at)
     ]
     # An editable list may hold a value that is none of its options.
-    return ", ".join(chosen) or _string(pdfium_c.FPDFAnnot_GetFormFieldValue, page.formenv, annotation)
+    return ", ".join(chosen) or _string(
+        pdfium_c.FPDFAnnot_GetFormFieldValue, page.formenv, annotation
+    )
 
 
 def _annotation_text(annotation: object, kind: int) -> str:

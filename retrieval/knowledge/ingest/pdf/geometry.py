@@ -49,13 +49,17 @@ class Rect(NamedTuple):
 
     def is_level(self, other: Rect) -> bool:
         """Whether both stand on one line that runs across."""
-        return 2 * (min(self.top, other.top) - max(self.bottom, other.bottom)) > min(self.height, other.height)
+        return 2 * (min(self.top, other.top) - max(self.bottom, other.bottom)) > min(
+            self.height, other.height
+        )
 
     def beside(self, other: Rect) -> bool:
         """Whether both stand on one line, whichever way it runs."""
         across = min(self.top, other.top) - max(self.bottom, other.bottom)
         down = min(self.right, other.right) - max(self.left, other.left)
-        return 2 * across > min(self.height, other.height) or 2 * down > min(self.width, other.width)
+        return 2 * across > min(self.height, other.height) or 2 * down > min(
+            self.width, other.width
+        )
 
 
 def turned(rect: Rect, degrees: int) -> Rect:
@@ -110,7 +114,9 @@ class Matrix(NamedTuple):
     def rect(self, rect: Rect) -> Rect:
         if self == IDENTITY:
             return rect
-        corners = [self.point(x, y) for x in (rect.left, rect.right) for y in (rect.bottom, rect.top)]
+        corners = [
+            self.point(x, y) for x in (rect.left, rect.right) for y in (rect.bottom, rect.top)
+        ]
         xs = [x for x, _ in corners]
         ys = [y for _, y in corners]
         return Rect(min(xs), min(ys), max(xs), max(ys))

@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 
 from retrieval.knowledge.ingest.pdf.drawings import Drawings
 from retrieval.knowledge.ingest.pdf.geometry import SNAP, Border, Rect
-from retrieval.knowledge.ingest.pdf.rows import Columns, GridRow, PageTable, are_same, cell_of, rows_of
+from retrieval.knowledge.ingest.pdf.rows import (
+    Columns,
+    GridRow,
+    PageTable,
+    are_same,
+    cell_of,
+    rows_of,
+)
 from retrieval.knowledge.ingest.pdf.runs import Piece, Run, TextLine
 
 CLOSED = 0.7  # of a cell's side: what is drawn of it parts two cells
@@ -84,7 +91,11 @@ class Grid:
         head = self._head_rows(rows, cells, starts, held, lines)
         return PageTable(
             rows=[
-                GridRow(runs, number < head, len({cells[start * width + at] for at in range(width)}) == 1)
+                GridRow(
+                    runs,
+                    number < head,
+                    len({cells[start * width + at] for at in range(width)}) == 1,
+                )
                 for number, (runs, start) in enumerate(zip(rows, starts, strict=True))
                 if any(run.text for run in runs)
             ],
@@ -131,20 +142,30 @@ class Grid:
         """A word that a border cuts is two: no blank was written between two cells."""
         left, bottom, right, top = piece.rect
         count = len(piece.run.text)
-        cuts = [x for x in self.xs[1:-1] if left + 2 < x < right - 2 and self._cuts(x, (bottom + top) / 2)]
+        cuts = [
+            x
+            for x in self.xs[1:-1]
+            if left + 2 < x < right - 2 and self._cuts(x, (bottom + top) / 2)
+        ]
         if not cuts or count < 2:
             yield piece
             return
         places = [left, *cuts, right]
         chars = [round(count * (x - left) / (right - left)) for x in places]
-        for (start, end), (x0, x1) in zip(itertools.pairwise(chars), itertools.pairwise(places), strict=True):
+        for (start, end), (x0, x1) in zip(
+            itertools.pairwise(chars), itertools.pairwise(places), strict=True
+        ):
             if end > start:
                 yield Piece(piece.run.part(start, end), Rect(x0, bottom, x1, top))
 
     def _cuts(self, x: float, y: float) -> bool:
-        return any(abs(border.at - x) <= SNAP and border.start <= y <= border.end for border in self.down)
+        return any(
+            abs(border.at - x) <= SNAP and border.start <= y <= border.end for border in self.down
+        )
 
-    def _unruled_rows(self, cells: Sequence[list[tuple[Piece, int]]]) -> list[list[list[tuple[Piece, int]]]]:
+    def _unruled_rows(
+        self, cells: Sequence[list[tuple[Piece, int]]]
+    ) -> list[list[list[tuple[Piece, int]]]]:
         """A band without lines between its rows: a row begins wherever its first column has another line."""
         rows = rows_of([pair for cell in cells for pair in cell])
         if len(rows) < 3:
@@ -173,7 +194,9 @@ class Grid:
         """The first rows that are set apart by their type or their colour, with those that their cells reach into."""
         width = len(self.xs) - 1
         set_apart = 0
-        while set_apart < len(rows) - 1 and self._is_set_apart(starts[set_apart], cells, held, lines):
+        while set_apart < len(rows) - 1 and self._is_set_apart(
+            starts[set_apart], cells, held, lines
+        ):
             set_apart += 1
         if set_apart == len(rows) - 1:  # all of it looks alike
             return 0
@@ -185,7 +208,8 @@ class Grid:
                 cell = cells[start * width + column]
                 spans = [at // width for at, other in enumerate(cells) if other == cell]
                 is_wide = any(
-                    at // width == start and other == cell and at % width != column for at, other in enumerate(cells)
+                    at // width == start and other == cell and at % width != column
+                    for at, other in enumerate(cells)
                 )
                 is_whole = len({cells[start * width + at] for at in range(width)}) == 1
                 if is_wide and not is_whole:
@@ -198,10 +222,16 @@ class Grid:
         return set_apart
 
     def _is_set_apart(
-        self, row: int, cells: Sequence[int], held: dict[int, list[tuple[Piece, int]]], lines: Mapping[int, TextLine]
+        self,
+        row: int,
+        cells: Sequence[int],
+        held: dict[int, list[tuple[Piece, int]]],
+        lines: Mapping[int, TextLine],
     ) -> bool:
         width = len(self.xs) - 1
-        words = [pair for column in range(width) for pair in held.get(cells[row * width + column], [])]
+        words = [
+            pair for column in range(width) for pair in held.get(cells[row * width + column], [])
+        ]
         if not words:
             return False
         return all(lines[at].is_bold for _, at in words)
@@ -228,7 +258,11 @@ def grids(drawings: Drawings) -> Iterator[Grid]:
     found: dict[int, tuple[list[Border], list[Border]]] = {}
     for at, border in enumerate([*across, *down]):
         found.setdefault(root(at), ([], []))[at >= len(across)].append(border)
-    grids = [Grid(flat, upright) for flat, upright in found.values() if len(flat) > 1 and len(upright) > 1]
+    grids = [
+        Grid(flat, upright)
+        for flat, upright in found.values()
+        if len(flat) > 1 and len(upright) > 1
+    ]
     # The smaller first: a table in a cell of a layout is a table.
     grids.sort(key=lambda grid: (grid.ys[0] - grid.ys[-1]) * (grid.xs[-1] - grid.xs[0]))
     cells = 0

@@ -15,7 +15,9 @@ SENTENCE_END = tuple("。！？；：.!?;:”」』）)")
 LARGER = 1.12  # of the running text's height: a heading
 MAX_HEADING_CHARS = 120
 MAX_BOLD_CHARS = 60  # of a heading that is as large as the text: bold paragraphs have longer lines
-MAX_HEADING_SHARE = 0.25  # of a file's characters; where more look like headings, type tells nothing
+MAX_HEADING_SHARE = (
+    0.25  # of a file's characters; where more look like headings, type tells nothing
+)
 _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+\S")
 _NUMBERED_TITLE = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+[^\W\d_a-z]")
 
@@ -29,14 +31,20 @@ def headings_by_type(pages: Sequence[Sequence[TextLine]]) -> dict[TextLine, int]
     for line in itertools.chain.from_iterable(pages):
         heights[round(line.height, 1)] += len(line.text)
     body = max(heights, key=heights.__getitem__, default=0.0)
-    lines = [line for line in itertools.chain.from_iterable(pages) if _is_set_as_heading(line, body)]
+    lines = [
+        line for line in itertools.chain.from_iterable(pages) if _is_set_as_heading(line, body)
+    ]
     if not body or sum(len(line.text) for line in lines) > MAX_HEADING_SHARE * heights.total():
         return {}
     sizes: list[float] = []
-    for size in sorted({line.height for line in lines if not _NUMBERED.match(line.text)}, reverse=True):
+    for size in sorted(
+        {line.height for line in lines if not _NUMBERED.match(line.text)}, reverse=True
+    ):
         if not sizes or size < sizes[-1] * SAME_SIZE:
             sizes.append(size)
-    above = int(any(size > body * LARGER for size in sizes))  # a title, whose sections begin one level below it
+    above = int(
+        any(size > body * LARGER for size in sizes)
+    )  # a title, whose sections begin one level below it
     return {line: _level(line, sizes, above) for line in lines}
 
 
@@ -65,4 +73,8 @@ def level_by_number(lines: Sequence[TextLine], at: int, width: int) -> int:
     match = _NUMBERED_TITLE.match(line)
     if match is None or line.endswith(SENTENCE_END) or width_of(line) >= FULL_LINE_SHARE * width:
         return 0
-    return 0 if any(_NUMBERED.match(other.text) for other in beside) else min(6, match[1].count(".") + 2)
+    return (
+        0
+        if any(_NUMBERED.match(other.text) for other in beside)
+        else min(6, match[1].count(".") + 2)
+    )

@@ -56,12 +56,18 @@ def _switched_off(path: Path) -> frozenset[str]:
         else:
             off = _references(configuration.get("/OFF"))
         found = [layer.get_object() for layer in off]
-        return frozenset(str(layer["/Name"]) for layer in found if isinstance(layer, DictionaryObject))
+        return frozenset(
+            str(layer["/Name"]) for layer in found if isinstance(layer, DictionaryObject)
+        )
 
 
 def _references(listed: object) -> list[IndirectObject]:
     entries = listed.get_object() if isinstance(listed, IndirectObject) else listed
-    return [entry for entry in entries if isinstance(entry, IndirectObject)] if isinstance(entries, list) else []
+    return (
+        [entry for entry in entries if isinstance(entry, IndirectObject)]
+        if isinstance(entries, list)
+        else []
+    )
 
 
 def _string(get: object, *arguments: object) -> str:

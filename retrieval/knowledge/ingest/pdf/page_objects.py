@@ -63,7 +63,9 @@ def is_straight(start: tuple[float, float], end: tuple[float, float]) -> bool:
     return min(abs(start[0] - end[0]), abs(start[1] - end[1])) < 1
 
 
-def segments_of(drawn: object, matrix: Matrix) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
+def segments_of(
+    drawn: object, matrix: Matrix
+) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
     """The lines of a path; a curve is the line between its ends."""
     first = here = (0.0, 0.0)
     x = ctypes.c_float()

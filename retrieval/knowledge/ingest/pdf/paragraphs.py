@@ -7,7 +7,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from retrieval.knowledge.ingest.blocks import Block
-from retrieval.knowledge.ingest.pdf.headings import FULL_LINE_SHARE, SAME_SIZE, SENTENCE_END, level_by_number
+from retrieval.knowledge.ingest.pdf.headings import (
+    FULL_LINE_SHARE,
+    SAME_SIZE,
+    SENTENCE_END,
+    level_by_number,
+)
 from retrieval.knowledge.ingest.pdf.runs import Run, TextLine, joined, space_between, width_of
 from retrieval.knowledge.ingest.text import heading_level
 
@@ -32,7 +37,10 @@ def text_blocks(
         if text:
             yield _paragraph(text, page, width)
             text = []
-        yield Block(text=line.text, kind="heading", level=level, label=line.text, page=page), line.run
+        yield (
+            Block(text=line.text, kind="heading", level=level, label=line.text, page=page),
+            line.run,
+        )
     if text:
         yield _paragraph(text, page, width)
 
@@ -40,14 +48,18 @@ def text_blocks(
 def usual_gap(pages: Sequence[Sequence[TextLine]]) -> float:
     """Between two lines of a paragraph: few are nearer to each other; those of two columns lie beside each other."""
     pairs = itertools.chain.from_iterable(map(itertools.pairwise, pages))
-    gaps = sorted(gap for first, second in pairs if (gap := first.bottom - second.top) > -first.height)
+    gaps = sorted(
+        gap for first, second in pairs if (gap := first.bottom - second.top) > -first.height
+    )
     return gaps[len(gaps) // 4] if gaps else 0.0
 
 
 def is_apart(first: TextLine, second: TextLine, gap: float) -> bool:
     """In other type, or further from each other than lines of one paragraph."""
     smaller, larger = sorted((first.height, second.height))
-    is_other = smaller < larger * SAME_SIZE or first.is_bold != second.is_bold or first.turn != second.turn
+    is_other = (
+        smaller < larger * SAME_SIZE or first.is_bold != second.is_bold or first.turn != second.turn
+    )
     return is_other or first.bottom - second.top > gap + SET_APART * first.height
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from retrieval.knowledge.ingest.pdf.columns import PARTED, column_span, parted_rows, split_at_columns, uncrossed
+from retrieval.knowledge.ingest.pdf.columns import (
+    PARTED,
+    column_span,
+    parted_rows,
+    split_at_columns,
+    uncrossed,
+)
 from retrieval.knowledge.ingest.pdf.drawings import Drawings
 from retrieval.knowledge.ingest.pdf.geometry import SNAP, Border
 from retrieval.knowledge.ingest.pdf.grids import MAX_BORDERS, meets
@@ -23,7 +29,10 @@ def row_rules(drawings: Drawings) -> Iterator[list[Border]]:
         if any(meets(border, other) for other in drawings.down):
             continue
         for group in groups:
-            if abs(group[0].start - border.start) <= SNAP and abs(group[0].end - border.end) <= SNAP:
+            if (
+                abs(group[0].start - border.start) <= SNAP
+                and abs(group[0].end - border.end) <= SNAP
+            ):
                 group.append(border)
                 break
         else:

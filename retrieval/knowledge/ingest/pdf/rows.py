@@ -69,7 +69,9 @@ def cell_of(words: Sequence[tuple[Piece, int]], lines: Mapping[int, TextLine]) -
         return Run("", ())
     ordered = list(words)
     if all(lines[at].turn == 0 for _, at in words):
-        ordered = [pair for row in rows_of(words) for pair in zip(row.pieces, row.lines, strict=True)]
+        ordered = [
+            pair for row in rows_of(words) for pair in zip(row.pieces, row.lines, strict=True)
+        ]
     parts: list[Run | str] = []
     text = ""
     for piece, _ in ordered:
@@ -85,7 +87,9 @@ def rows_of(words: Iterable[tuple[Piece, int]]) -> list[WordRow]:
     rows: list[WordRow] = []
     for piece, line in sorted(words, key=lambda pair: -pair[0].rect.middle[1]):
         height = piece.rect.height
-        if rows and abs(rows[-1].pieces[0].rect.middle[1] - piece.rect.middle[1]) <= SAME_ROW * max(height, 1.0):
+        if rows and abs(rows[-1].pieces[0].rect.middle[1] - piece.rect.middle[1]) <= SAME_ROW * max(
+            height, 1.0
+        ):
             rows[-1].add(piece, line)
         else:
             rows.append(WordRow([piece], [line], piece.rect))

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from retrieval.knowledge.ingest.pdf.runs import TextLine
 
-REPEATED_SHARE = 0.6  # a first or last line on this share of the pages is a running header or footer
+REPEATED_SHARE = (
+    0.6  # a first or last line on this share of the pages is a running header or footer
+)
 MIN_PAGES_FOR_HEADERS = 4
 MAX_RUNNING_CHARS = 150
 _DIGITS = re.compile(r"[0-9]{1,18}")
@@ -22,7 +24,11 @@ def running_lines(pages: Sequence[Sequence[TextLine]]) -> set[tuple[int, TextLin
     filled = [number for number, lines in enumerate(pages, 1) if lines]
     if len(filled) < MIN_PAGES_FOR_HEADERS:
         return set()
-    ends = [(number, line) for number in filled for line in {pages[number - 1][0], pages[number - 1][-1]}]
+    ends = [
+        (number, line)
+        for number in filled
+        for line in {pages[number - 1][0], pages[number - 1][-1]}
+    ]
     return _running(ends, REPEATED_SHARE * len(filled))
 
 
@@ -44,7 +50,9 @@ def _running(ends: Sequence[tuple[int, TextLine]], least: float) -> set[tuple[in
         is_same = [True] * len(group)
         for column in zip(*numbers, strict=True):
             told = Counter(column)
-            counted = Counter(number - page for number, (page, _) in zip(column, group, strict=True))
+            counted = Counter(
+                number - page for number, (page, _) in zip(column, group, strict=True)
+            )
             value, times = told.most_common(1)[0]
             step, steps = counted.most_common(1)[0]
             for at, (number, (page, _)) in enumerate(zip(column, group, strict=True)):

@@ -63,14 +63,22 @@ class TextLine:
 def joined(parts: Sequence[Run | str]) -> Run:
     """One after the other; a string is put in between."""
     runs = [part if isinstance(part, Run) else Run(part, (-1,) * len(part)) for part in parts]
-    return Run("".join(run.text for run in runs), tuple(place for run in runs for place in run.places))
+    return Run(
+        "".join(run.text for run in runs), tuple(place for run in runs for place in run.places)
+    )
 
 
 def shown(run: Run) -> Run:
     """Without the characters that no reader sees."""
-    if strip_for_reading(run.text) == run.text and not any(hyphen in run.text for hyphen in HYPHENS):
+    if strip_for_reading(run.text) == run.text and not any(
+        hyphen in run.text for hyphen in HYPHENS
+    ):
         return run
-    shown = [at for at, character in enumerate(run.text) if character not in HYPHENS and strip_for_reading(character)]
+    shown = [
+        at
+        for at, character in enumerate(run.text)
+        if character not in HYPHENS and strip_for_reading(character)
+    ]
     return Run("".join(run.text[at] for at in shown), tuple(run.places[at] for at in shown))
 
 

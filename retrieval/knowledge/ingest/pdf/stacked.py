@@ -17,7 +17,9 @@ MIN_STACKED = 3  # letters
 def stacked_letters(lines: list[TextLine], page: PageText) -> list[TextLine]:
     """With letters that stand below each other, alone on their lines, as one word from the top to the bottom."""
     result: list[TextLine] = []
-    for is_letter, group in itertools.groupby(lines, key=lambda line: len(line.text) == 1 and line.text.isalpha()):
+    for is_letter, group in itertools.groupby(
+        lines, key=lambda line: len(line.text) == 1 and line.text.isalpha()
+    ):
         run: list[TextLine] = []
         for line in group:
             if run and not (is_letter and _is_below(run[-1], line, page)):
@@ -38,7 +40,11 @@ def _is_below(upper: TextLine, lower: TextLine, page: PageText) -> bool:
 def _stacked(run: Sequence[TextLine], lines: Sequence[TextLine], page: PageText) -> list[TextLine]:
     if len(run) < MIN_STACKED or run[0].turn:
         return list(run)
-    beside = [line for line in lines if len(line.text) > 1 and run[-1].bottom < line.top and line.bottom < run[0].top]
+    beside = [
+        line
+        for line in lines
+        if len(line.text) > 1 and run[-1].bottom < line.top and line.bottom < run[0].top
+    ]
     if len(beside) >= len(run) / 2:  # a column of a table
         return list(run)
     word = page.line(joined([line.run for line in run]))

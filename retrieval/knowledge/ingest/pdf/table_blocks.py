@@ -31,7 +31,11 @@ class TableJoint:
     def blocks(self, table: PageTable, page: int) -> Iterator[tuple[Block, Run]]:
         """With the runs of their texts."""
         rows = [
-            Row(tuple(_one_line(run.text) for run in row.cells), is_head=row.is_head, is_section=row.is_section)
+            Row(
+                tuple(_one_line(run.text) for run in row.cells),
+                is_head=row.is_head,
+                is_section=row.is_section,
+            )
             for row in table.rows
         ]
         if self.columns and self._head and table.goes_on_from(self.columns):

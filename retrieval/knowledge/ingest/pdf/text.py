@@ -96,11 +96,15 @@ class PageText:
 
     def add(self, text: str, box: pdfium_c.FS_RECTF) -> Run:
         """Text that is no content of the page, like a form's value. box: where it stands, in points of the page."""
-        across = min((box.right - box.left) / max(1, len(text)), USUAL_WIDTH * (box.top - box.bottom))
+        across = min(
+            (box.right - box.left) / max(1, len(text)), USUAL_WIDTH * (box.top - box.bottom)
+        )
         first = self._count + len(self.added)
         for at in range(len(text)):
             left = box.left + at * across
-            self.added.append(pdfium_c.FS_RECTF(left=left, top=box.top, right=left + across, bottom=box.bottom))
+            self.added.append(
+                pdfium_c.FS_RECTF(left=left, top=box.top, right=left + across, bottom=box.bottom)
+            )
         return Run(text, tuple(range(first, first + len(text))))
 
     def words(self, start: int, run: Run) -> Iterator[Word]:
@@ -151,7 +155,10 @@ class PageText:
             start, end = blanks.span()
             if start == 0 or end == len(run.text) or not self._turn(run.places[start - 1]):
                 continue
-            if any(not pdfium_c.FPDFText_IsGenerated(self.textpage, place) for place in run.places[start:end]):
+            if any(
+                not pdfium_c.FPDFText_IsGenerated(self.textpage, place)
+                for place in run.places[start:end]
+            ):
                 continue
             between = self._between_turned(run.places[start - 1], run.places[end])
             if between is not None:
@@ -194,20 +201,28 @@ class PageText:
             begin = 0
             for at in range(1, len(rects) + 1):
                 if at == len(rects) or not rects[at - 1].beside(rects[at]):
-                    yield Piece(run.part(start + begin, start + at), rects[begin].around(rects[at - 1]), begin > 0)
+                    yield Piece(
+                        run.part(start + begin, start + at),
+                        rects[begin].around(rects[at - 1]),
+                        begin > 0,
+                    )
                     begin = at
 
     def _level_parts(self, run: Run) -> list[Run]:
         """pdfium takes turned text for the end of a line beside it, and for one line what stands below each other in a
         narrow column of a table."""
         shown = [at for at, character in enumerate(run.text) if not character.isspace()]
-        if len(shown) < 2 or self.rect(run.places[shown[0]]).is_level(self.rect(run.places[shown[-1]])):
+        if len(shown) < 2 or self.rect(run.places[shown[0]]).is_level(
+            self.rect(run.places[shown[-1]])
+        ):
             return [run]
         parts: list[Run] = []
         for turn, group in itertools.groupby(shown, key=lambda at: self._turn(run.places[at])):
             places = list(group)
             part = run.part(places[0], places[-1] + 1)
-            parts += [part] if turn or _WIDE_CHARACTER.search(part.text) else self._stacked_parts(part)
+            parts += (
+                [part] if turn or _WIDE_CHARACTER.search(part.text) else self._stacked_parts(part)
+            )
         return parts
 
     def _from_the_left(self, run: Run) -> Run:
@@ -216,10 +231,15 @@ class PageText:
         lefts = [self.rect(run.places[start]).left for start, _ in spans]
         if lefts == sorted(lefts) or _RIGHT_TO_LEFT.search(run.text) or self._turn(run.places[0]):
             return run
-        rects = [self.rect(run.places[start]).around(self.rect(run.places[end - 1])) for start, end in spans]
+        rects = [
+            self.rect(run.places[start]).around(self.rect(run.places[end - 1]))
+            for start, end in spans
+        ]
         order = sorted(range(len(spans)), key=lefts.__getitem__)
         height = rects[0].height
-        gaps = [rects[after].left - rects[before].right for before, after in itertools.pairwise(order)]
+        gaps = [
+            rects[after].left - rects[before].right for before, after in itertools.pairwise(order)
+        ]
         if min(gaps) < -TOUCHING * height or not all(rects[0].is_level(rect) for rect in rects):
             return run
         parts: list[Run | str] = [run.part(*spans[order[0]])]
@@ -244,12 +264,18 @@ class PageText:
 
     def _is_vertical(self, run: Run) -> bool:
         """Whether its second character stands below the first one, as in vertical Chinese or Japanese text."""
-        shown = [place for character, place in zip(run.text[:3], run.places, strict=False) if not character.isspace()]
+        shown = [
+            place
+            for character, place in zip(run.text[:3], run.places, strict=False)
+            if not character.isspace()
+        ]
         if len(shown) < 2:
             return False
         first = self.rect(shown[0])
         second = self.rect(shown[1])
-        return second.top <= first.bottom + TOUCHING * first.height and first.holds(second.middle[0], first.middle[1])
+        return second.top <= first.bottom + TOUCHING * first.height and first.holds(
+            second.middle[0], first.middle[1]
+        )
 
     def _turn(self, place: int) -> int:
         if not 0 <= place < self._count:
@@ -262,7 +288,9 @@ class PageText:
         if not 0 <= place < self._count:
             return False
         name = ctypes.create_string_buffer(MAX_FONT_NAME)
-        length = pdfium_c.FPDFText_GetFontInfo(self.textpage, place, name, MAX_FONT_NAME, ctypes.c_int())
+        length = pdfium_c.FPDFText_GetFontInfo(
+            self.textpage, place, name, MAX_FONT_NAME, ctypes.c_int()
+        )
         return bool(_BOLD.search(name.raw[: min(length, MAX_FONT_NAME)].decode("utf-8", "replace")))
 
     def _box(self, place: int) -> pdfium_c.FS_RECTF:
@@ -294,7 +322,10 @@ class PageText:
             pdfium_c.FPDF_PageToDevice(self.page, 0, 0, size, size, 0, across, down, x, y)
             found.append((x.value / FINER, y.value / FINER))
         origin, right, up = found
-        along = [(origin[at], (right[at] - origin[at]) / PACE, (up[at] - origin[at]) / PACE) for at in (0, 1)]
+        along = [
+            (origin[at], (right[at] - origin[at]) / PACE, (up[at] - origin[at]) / PACE)
+            for at in (0, 1)
+        ]
         return along[0], along[1]
 
 

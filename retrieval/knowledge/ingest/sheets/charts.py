@@ -25,7 +25,9 @@ def chart_table(root: etree._Element) -> Table | None:
             continue
         names.append(" ".join(_points(one.find(f"{CHART}tx")).values()) or str(number))
         columns.append(values)
-        for at, name in (_points(one.find(f"{CHART}cat")) or _points(one.find(f"{CHART}xVal"))).items():
+        for at, name in (
+            _points(one.find(f"{CHART}cat")) or _points(one.find(f"{CHART}xVal"))
+        ).items():
             categories.setdefault(at, name)
     if not columns:
         return None
@@ -52,14 +54,22 @@ def _points(element: etree._Element | None) -> dict[int, str]:
     levels = list(element.iter(f"{CHART}lvl")) or [element]
     points: dict[int, str] = {}
     for level in reversed(levels):
-        found = [point for _, point in zip(range(MAX_POINTS), level.iter(f"{CHART}pt"), strict=False)]
-        known = {int(point.get("idx", "0")): (point.findtext(f"{CHART}v") or "").strip() for point in found}
+        found = [
+            point for _, point in zip(range(MAX_POINTS), level.iter(f"{CHART}pt"), strict=False)
+        ]
+        known = {
+            int(point.get("idx", "0")): (point.findtext(f"{CHART}v") or "").strip()
+            for point in found
+        }
         if len(levels) > 1 and points:
             outer = ""
             for at in sorted(known.keys() | points.keys()):
                 outer = points.get(at, outer)
                 points[at] = outer
-            known = {at: LEVELS.join(filter(None, (points.get(at, ""), name))) for at, name in known.items()}
+            known = {
+                at: LEVELS.join(filter(None, (points.get(at, ""), name)))
+                for at, name in known.items()
+            }
         points = {**points, **known}
     if not points and levels == [element]:
         value = element.findtext(f".//{CHART}v")

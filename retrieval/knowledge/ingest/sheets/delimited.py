@@ -43,7 +43,9 @@ def parse_csv(data: bytes) -> ParsedDocument:
     try:
         rows = _rows(text, delimiter)
     except csv.Error as error:
-        raise DocumentUnreadableError(worded("This CSV file is damaged: its rows cannot be told apart.")) from error
+        raise DocumentUnreadableError(
+            worded("This CSV file is damaged: its rows cannot be told apart.")
+        ) from error
     width = max(map(len, rows), default=0)
     if width * len(rows) > MAX_CELLS:
         raise DocumentUnreadableError(
@@ -54,7 +56,9 @@ def parse_csv(data: bytes) -> ParsedDocument:
 
 
 def _rows(text: str, delimiter: str) -> list[list[str]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=delimiter != "\t")
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=delimiter != "\t"
+    )
     rows: list[list[str]] = []
     cells = 0
     for row in reader:
@@ -80,9 +84,15 @@ def _delimiter(text: str) -> str:
 
 def _score(sample: str, delimiter: str) -> tuple[float, int]:
     """How well it parts the text: the share of rows with the usual number of cells, and this number; (0, 0): not."""
-    reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, skipinitialspace=delimiter != "\t")
+    reader = csv.reader(
+        io.StringIO(sample, newline=""), delimiter=delimiter, skipinitialspace=delimiter != "\t"
+    )
     try:
-        rows = [row for _, row in zip(range(SAMPLE_ROWS), reader, strict=False) if any(map(str.strip, row))]
+        rows = [
+            row
+            for _, row in zip(range(SAMPLE_ROWS), reader, strict=False)
+            if any(map(str.strip, row))
+        ]
     except csv.Error:
         return 0.0, 0
     counts = Counter(len(row) for row in rows if len(row) > 1)

@@ -17,7 +17,12 @@ from ragsite.core.messages import Sentence
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument
 from retrieval.knowledge.ingest.sheets.excel_parts import read_beside, read_layout, sheet_parts
-from retrieval.knowledge.ingest.sheets.number_formats import shown_date, shown_duration, shown_number, shown_text
+from retrieval.knowledge.ingest.sheets.number_formats import (
+    shown_date,
+    shown_duration,
+    shown_number,
+    shown_text,
+)
 from retrieval.knowledge.ingest.sheets.sheet import MAX_CELLS, MAX_ROWS, TOO_LARGE, Sheet
 from retrieval.knowledge.ingest.unread import bounded
 
@@ -86,8 +91,12 @@ class _Shown:
         if key not in self._unseen:
             colour = font.color.rgb if font is not None and font.color is not None else None
             is_white = isinstance(colour, str) and colour[-6:].upper() == WHITE
-            ground = fill.fgColor.rgb if fill is not None and fill.fill_type == "solid" else "00" + WHITE
-            self._unseen[key] = is_white and isinstance(ground, str) and ground[-6:].upper() == WHITE
+            ground = (
+                fill.fgColor.rgb if fill is not None and fill.fill_type == "solid" else "00" + WHITE
+            )
+            self._unseen[key] = (
+                is_white and isinstance(ground, str) and ground[-6:].upper() == WHITE
+            )
         return self._unseen[key]
 
 

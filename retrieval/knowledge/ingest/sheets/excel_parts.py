@@ -69,7 +69,11 @@ def read_layout(archive: zipfile.ZipFile, part: str, sheet: Sheet) -> None:
                 case "c":
                     has_formula = element.find("{*}f") is not None
                     value = element.find("{*}v")
-                    sheet.not_stored += has_formula and (value is None or not value.text) and element.get("t") != "str"
+                    sheet.not_stored += (
+                        has_formula
+                        and (value is None or not value.text)
+                        and element.get("t") != "str"
+                    )
                 case "row":
                     number = int(element.get("r", number + 1))
                     if _is_on(element.get("hidden")) or element.get("ht") == "0":
@@ -81,7 +85,9 @@ def read_layout(archive: zipfile.ZipFile, part: str, sheet: Sheet) -> None:
                         columns = range(int(element.get("min", "0")), last + 1)
                         told += len(columns)
                         if told > MAX_COLUMNS:  # each has at most one width
-                            raise DocumentUnreadableError(worded("This workbook is damaged: its columns overlap."))
+                            raise DocumentUnreadableError(
+                                worded("This workbook is damaged: its columns overlap.")
+                            )
                         sheet.hidden_columns.update(columns)
                 case "mergeCell" if len(sheet.merged) < MAX_MERGED:
                     left, first, right, last = range_boundaries(element.get("ref", "A1"))
@@ -97,7 +103,11 @@ def read_beside(archive: zipfile.ZipFile, part: str, sheet: Sheet) -> None:
     notes: dict[str, str] = {}
     for kind, target in _relations(archive, part).values():
         sheet.drawings += kind in EMBEDDED
-        root = xml_part(archive, target) if kind in ("comments", "threadedComment", "drawing") else None
+        root = (
+            xml_part(archive, target)
+            if kind in ("comments", "threadedComment", "drawing")
+            else None
+        )
         if root is None:
             continue
         if kind == "drawing":
@@ -105,10 +115,16 @@ def read_beside(archive: zipfile.ZipFile, part: str, sheet: Sheet) -> None:
             continue
         threads: dict[str, list[str]] = {}
         for comment in root.iter("{*}comment", f"{NEXT_THREAD}threadedComment"):
-            text = " ".join(" ".join(piece.text or "" for piece in comment.iter("{*}t", f"{NEXT_THREAD}text")).split())
+            text = " ".join(
+                " ".join(
+                    piece.text or "" for piece in comment.iter("{*}t", f"{NEXT_THREAD}text")
+                ).split()
+            )
             threads.setdefault(comment.get("ref", ""), []).append(text)
         for place, texts in threads.items():
-            if kind == "threadedComment" or place not in notes:  # the older form of a thread says only that it is one
+            if (
+                kind == "threadedComment" or place not in notes
+            ):  # the older form of a thread says only that it is one
                 notes[place] = "\n".join(filter(None, texts))
     for place, text in list(notes.items())[:MAX_NOTES]:
         row, column = coordinate_to_tuple(place)
@@ -118,7 +134,10 @@ def read_beside(archive: zipfile.ZipFile, part: str, sheet: Sheet) -> None:
 
 def _read_drawing(archive: zipfile.ZipFile, part: str, root: etree._Element, sheet: Sheet) -> None:
     for body in root.iter("{*}txBody"):
-        lines = ["".join(text.text or "" for text in line.iter(f"{TEXT}t")).strip() for line in body.iter(f"{TEXT}p")]
+        lines = [
+            "".join(text.text or "" for text in line.iter(f"{TEXT}t")).strip()
+            for line in body.iter(f"{TEXT}p")
+        ]
         if any(lines):
             sheet.texts.append(Block(text="\n".join(filter(None, lines))))
     for kind, target in _relations(archive, part).values():

@@ -143,7 +143,9 @@ def shown_duration(value: dt.timedelta, code: str) -> str:
 
 def shown_date(value: dt.datetime | dt.date | dt.time, code: str) -> str:
     """In ISO 8601; a year or a month alone where the format shows no more."""
-    units = {token.text[0].lower() for token in sections(code)[0] if token.kind in ("part", "elapsed")}
+    units = {
+        token.text[0].lower() for token in sections(code)[0] if token.kind in ("part", "elapsed")
+    }
     has_time = bool(units & {"h", "s"})
     has_date = bool(units & {"y", "d"}) or (not has_time and "m" in units) or not units
     parts: list[str] = []
@@ -164,7 +166,10 @@ def shown_date(value: dt.datetime | dt.date | dt.time, code: str) -> str:
 # ------------------------------------------------------------------------------------------------ numbers
 def _section_for(value: float, known: Sequence[Section]) -> tuple[Section, bool]:
     """The section, and whether a minus sign has to be written."""
-    conditions = [next((token.text for token in section if token.kind == "condition"), "") for section in known[:3]]
+    conditions = [
+        next((token.text for token in section if token.kind == "condition"), "")
+        for section in known[:3]
+    ]
     if any(conditions):
         for section, condition in zip(known, conditions, strict=False):
             if not condition or _holds(value, condition):
@@ -217,7 +222,9 @@ def _decimal(number: Decimal, section: Section) -> str:
 
 def _commas_behind(tokens: Section) -> int:
     """Behind the last place for a digit: each divides by a thousand."""
-    last = max((at for at, token in enumerate(tokens) if token.kind == "digit"), default=len(tokens))
+    last = max(
+        (at for at, token in enumerate(tokens) if token.kind == "digit"), default=len(tokens)
+    )
     count = 0
     while last + 1 + count < len(tokens) and tokens[last + 1 + count].kind == "comma":
         count += 1
@@ -291,7 +298,9 @@ def _scientific(number: Decimal, section: Section) -> str:
         scaled = scaled.scaleb(-step)
     width = sum(token.kind == "digit" for token in section[at:])
     sign = "-" if power < 0 else section[at].text[1].replace("-", "")
-    rest = "".join(token.text for token in section[at + 1 :] if token.kind in ("literal", "percent"))
+    rest = "".join(
+        token.text for token in section[at + 1 :] if token.kind in ("literal", "percent")
+    )
     return f"{_decimal(scaled, mantissa)}E{sign}{abs(power):0{width}d}{rest}"
 
 

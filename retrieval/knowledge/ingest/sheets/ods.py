@@ -38,9 +38,15 @@ HIDDEN = ("collapse", "filter")
 def parse_ods(path: Path) -> ParsedDocument:
     """Raises DocumentUnreadableError for too many cells, and for a file with a password."""
     with zipfile.ZipFile(path) as archive:
-        manifest = archive.read("META-INF/manifest.xml") if "META-INF/manifest.xml" in archive.namelist() else b""
+        manifest = (
+            archive.read("META-INF/manifest.xml")
+            if "META-INF/manifest.xml" in archive.namelist()
+            else b""
+        )
         if b"encryption-data" in manifest:
-            raise DocumentUnreadableError(worded("The file is protected by a password; save it again without."))
+            raise DocumentUnreadableError(
+                worded("The file is protected by a password; save it again without.")
+            )
         root = xml_part(archive, "content.xml")
         meta = xml_part(archive, "meta.xml")
     if root is None:
@@ -48,7 +54,10 @@ def parse_ods(path: Path) -> ParsedDocument:
     hidden = {
         style.get(f"{STYLE}name")
         for style in root.iter(f"{STYLE}style")
-        if any(part.get(f"{TABLE}display") == "false" for part in style.iter(f"{STYLE}table-properties"))
+        if any(
+            part.get(f"{TABLE}display") == "false"
+            for part in style.iter(f"{STYLE}table-properties")
+        )
     }
     book = _OdsBook()
     sheets = [
@@ -93,7 +102,9 @@ class _OdsBook:
         column = 1
         for cell in row.iterchildren(f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
             times = _repeated(cell, "number-columns-repeated")
-            text = "\n".join(_paragraphs(cell, own=True)) if cell.tag == f"{TABLE}table-cell" else ""
+            text = (
+                "\n".join(_paragraphs(cell, own=True)) if cell.tag == f"{TABLE}table-cell" else ""
+            )
             text = " ".join(text.split())
             has_formula = cell.get(f"{TABLE}formula") is not None
             sheet.not_stored += has_formula and cell.get(f"{OFFICE}value-type") is None and not text
@@ -134,7 +145,9 @@ class _OdsBook:
 def _read_shape(shape: etree._Element, sheet: Sheet) -> None:
     """The words in a shape, or in those of a group; counts what holds none."""
     for frame in shape.iter(f"{DRAW}frame"):
-        is_object = frame.find(f"{DRAW}object") is not None or frame.find(f"{DRAW}object-ole") is not None
+        is_object = (
+            frame.find(f"{DRAW}object") is not None or frame.find(f"{DRAW}object-ole") is not None
+        )
         sheet.drawings += is_object
         sheet.pictures += not is_object and frame.find(f"{DRAW}image") is not None
     if lines := _paragraphs(shape):

@@ -59,7 +59,9 @@ class Sheet:
         """All rows equally long; one empty row between rows that are apart."""
         wide = self._fill_merged()
         shown = [number for number in sorted(self.rows) if number not in self.hidden_rows]
-        columns = sorted({column for number in shown for column, text in self.rows[number].items() if text})
+        columns = sorted(
+            {column for number in shown for column, text in self.rows[number].items() if text}
+        )
         if not columns:
             return
         places = [at for at in range(columns[0], columns[-1] + 1) if at not in self.hidden_columns]
@@ -83,7 +85,12 @@ class Sheet:
             if not text:
                 continue
             others = [at for at, other in self.rows[first].items() if other and at != left]
-            if first == last and right > left and not others and self._is_over_all(first, left, right):
+            if (
+                first == last
+                and right > left
+                and not others
+                and self._is_over_all(first, left, right)
+            ):
                 wide.add(first)
                 continue
             filled += (last - first + 1) * (right - left + 1)

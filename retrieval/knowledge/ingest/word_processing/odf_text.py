@@ -23,7 +23,9 @@ from retrieval.knowledge.ingest.sniff import damaged
 from retrieval.knowledge.ingest.word_processing.word_styles import PARSER
 
 ODF = "urn:oasis:names:tc:opendocument:xmlns:"
-TEXT, TABLE, STYLE, DRAW = (f"{{{ODF}{name}:1.0}}" for name in ("text", "table", "style", "drawing"))
+TEXT, TABLE, STYLE, DRAW = (
+    f"{{{ODF}{name}:1.0}}" for name in ("text", "table", "style", "drawing")
+)
 OFFICE = f"{{{ODF}office:1.0}}"
 FO = f"{{{ODF}xsl-fo-compatible:1.0}}"
 # Left out: what is not shown, or says nothing of the document.
@@ -75,11 +77,19 @@ def parse_odt(path: Path) -> ParsedDocument:
         maker.read(region)
     blocks, _ = read_html(maker.root, marks=maker.marks, has_layout_tables=False)
     meta = parts.get("meta.xml")
-    title = "" if meta is None else (meta.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "").strip()
-    return ParsedDocument(blocks=tuple(blocks), title=title or first_title(blocks), unread=maker.told)
+    title = (
+        ""
+        if meta is None
+        else (meta.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "").strip()
+    )
+    return ParsedDocument(
+        blocks=tuple(blocks), title=title or first_title(blocks), unread=maker.told
+    )
 
 
-def _formulas(archive: zipfile.ZipFile, content: etree._Element | None) -> dict[str, etree._Element]:
+def _formulas(
+    archive: zipfile.ZipFile, content: etree._Element | None
+) -> dict[str, etree._Element]:
     """Link of an object → its MathML, as HTML has it, of those that are formulas."""
     names = set(archive.namelist())
     formulas: dict[str, etree._Element] = {}
@@ -104,7 +114,11 @@ def _running_texts(styles: etree._Element | None, kind: str) -> Iterator[etree._
             if region.tag not in (f"{STYLE}{kind}", f"{STYLE}{kind}-left", f"{STYLE}{kind}-first"):
                 continue
             text = " ".join("".join(region.itertext()).split())
-            if region.get(f"{STYLE}display") != "false" and any(map(str.isalpha, text)) and text not in seen:
+            if (
+                region.get(f"{STYLE}display") != "false"
+                and any(map(str.isalpha, text))
+                and text not in seen
+            ):
                 seen.add(text)
                 yield region
 
@@ -127,11 +141,19 @@ class _Styles:
 
     def __init__(self, parts: dict[str, etree._Element]) -> None:
         roots = [parts[name] for name in ("styles.xml", "content.xml") if name in parts]
-        self._styles = {style.get(f"{STYLE}name"): style for root in roots for style in root.iter(f"{STYLE}style")}
-        self._lists = {
-            style.get(f"{STYLE}name"): _levels(style) for root in roots for style in root.iter(f"{TEXT}list-style")
+        self._styles = {
+            style.get(f"{STYLE}name"): style
+            for root in roots
+            for style in root.iter(f"{STYLE}style")
         }
-        outline = next((style for root in roots for style in root.iter(f"{TEXT}outline-style")), None)
+        self._lists = {
+            style.get(f"{STYLE}name"): _levels(style)
+            for root in roots
+            for style in root.iter(f"{TEXT}list-style")
+        }
+        outline = next(
+            (style for root in roots for style in root.iter(f"{TEXT}outline-style")), None
+        )
         self.outline = {} if outline is None else _levels(outline)
 
     def list_levels(self, name: str | None) -> dict[int, _Level]:
@@ -254,7 +276,9 @@ class _Maker:
             case "list":
                 self._list(source, target)
             case "span":
-                span = etree.SubElement(target, "span", style=self._styles.css(source.get(f"{TEXT}style-name")))
+                span = etree.SubElement(
+                    target, "span", style=self._styles.css(source.get(f"{TEXT}style-name"))
+                )
                 self._children(source, span)
             case "s":
                 count = source.get(f"{TEXT}c") or "1"
@@ -279,7 +303,9 @@ class _Maker:
                 pass
             case "image":
                 self._pictures += 1
-            case "object" if (formula := self._formulas.pop(source.get(LINK) or "", None)) is not None:
+            case "object" if (
+                formula := self._formulas.pop(source.get(LINK) or "", None)
+            ) is not None:
                 target.append(formula)
             case "object" | "object-ole" | "plugin":
                 self._drawings += 1
@@ -311,7 +337,9 @@ class _Maker:
         paragraph = etree.SubElement(target, tag, style=self._styles.css(style))
         if is_heading:
             listed = self._label if self._label not in (None, BULLET) else None
-            label = listed or (self._headings.label(depth) if depth in self._headings.levels else "")
+            label = listed or (
+                self._headings.label(depth) if depth in self._headings.levels else ""
+            )
             self._label = None
             _add_text(paragraph, f"{label} " if label and label != BULLET else "")
         elif self._label is not None and (source.text or len(source)):

@@ -88,7 +88,11 @@ class _Group:
 
     @property
     def is_unseen(self) -> bool:
-        return self.is_hidden or self.is_tiny or (self.is_white and not self.has_ground and not self.is_in_table)
+        return (
+            self.is_hidden
+            or self.is_tiny
+            or (self.is_white and not self.has_ground and not self.is_in_table)
+        )
 
 
 @dataclass(slots=True)
@@ -107,7 +111,9 @@ class _Shown:
         at = 0
         if colors := _COLORS.search(source[:MAX_HEAD_CHARS]):
             listed = enumerate(colors[1].split(";"))
-            self._whites = frozenset(number for number, color in listed if WHITE in color.replace(" ", ""))
+            self._whites = frozenset(
+                number for number, color in listed if WHITE in color.replace(" ", "")
+            )
         while at < len(source):
             token = PATTERN.match(source, at)
             if token is None:  # a control character

@@ -31,9 +31,22 @@ from retrieval.knowledge.ingest.word_processing.word_styles import PARSER, Style
 DOCUMENT = "word/document.xml"
 PARTS = (".xml", ".rels")  # pictures are not looked at
 # What mammoth is given: it takes long for what it does not need, as are the styles.
-GIVEN = re.compile(r"\[Content_Types\]\.xml|_rels/\.rels|word/(?:document|footnotes|endnotes)\.xml|word/_rels/.*\.rels")
+GIVEN = re.compile(
+    r"\[Content_Types\]\.xml|_rels/\.rels|word/(?:document|footnotes|endnotes)\.xml|word/_rels/.*\.rels"
+)
 NEEDED = frozenset(
-    tag(name) for name in ("pStyle", "rStyle", "rPr", "del", "strike", "vertAlign", "gridSpan", "vMerge", "tblHeader")
+    tag(name)
+    for name in (
+        "pStyle",
+        "rStyle",
+        "rPr",
+        "del",
+        "strike",
+        "vertAlign",
+        "gridSpan",
+        "vMerge",
+        "tblHeader",
+    )
 )
 CORE_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -42,13 +55,20 @@ CHARTS = (
     "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart",
     "{http://schemas.microsoft.com/office/drawing/2014/chartex}chart",
 )
-DRAWINGS = ("{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds", tag("object"), tag("altChunk"))
+DRAWINGS = (
+    "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds",
+    tag("object"),
+    tag("altChunk"),
+)
 HEADING = "RagsiteHeading"
 ITEM = "RagsiteItem"
 LABEL = "RagsiteLabel"
 STYLE_MAP = {
     **{f"{HEADING}{level}": f"p.{HEADING}{level} => h{level}:fresh" for level in range(1, 7)},
-    **{f"{ITEM}{level}": f"p.{ITEM}{level} => p.{ITEM}{level}:fresh" for level in range(1, MAX_LEVELS + 1)},
+    **{
+        f"{ITEM}{level}": f"p.{ITEM}{level} => p.{ITEM}{level}:fresh"
+        for level in range(1, MAX_LEVELS + 1)
+    },
     LABEL: f"r.{LABEL} => span.{LABEL}",
 }
 NO_DOCUMENT = worded("This Word file is damaged: it has no text part. Save it again.")
@@ -73,7 +93,9 @@ def parse_docx(path: Path) -> ParsedDocument:
 
     result = mammoth.convert_to_html(
         _packed(parts),
-        style_map="\n".join(line for style, line in STYLE_MAP.items() if style.encode() in parts[DOCUMENT]),
+        style_map="\n".join(
+            line for style, line in STYLE_MAP.items() if style.encode() in parts[DOCUMENT]
+        ),
         include_default_style_map=False,
         include_embedded_style_map=False,
         convert_image=count_picture,
@@ -82,7 +104,9 @@ def parse_docx(path: Path) -> ParsedDocument:
         missing = [unread.pictures(pictures), *missing]
     root = tree_of(f"<body>{result.value}</body>")
     blocks, _ = read_html(root, marks=_marks(root), has_layout_tables=False)
-    return ParsedDocument(blocks=tuple(blocks), title=_title(parts) or first_title(blocks), unread=tuple(missing))
+    return ParsedDocument(
+        blocks=tuple(blocks), title=_title(parts) or first_title(blocks), unread=tuple(missing)
+    )
 
 
 def _packed(parts: dict[str, bytes]) -> io.BytesIO:
@@ -144,7 +168,9 @@ def _make_plain(root: etree._Element, styles: Styles) -> None:
     for element in list(root.iter(f"{MATH}oMath")):
         _replace(element, [_run(math_text(element))])
     for ruby in list(root.iter(tag("ruby"))):
-        base, above = ("".join(ruby.find(tag(name)).itertext(tag("t"))) for name in ("rubyBase", "rt"))
+        base, above = (
+            "".join(ruby.find(tag(name)).itertext(tag("t"))) for name in ("rubyBase", "rt")
+        )
         _replace(ruby, [_text(f"{base}({above})")])
     for run in list(root.iter(tag("r"))):
         if styles.hides(run):
@@ -170,7 +196,9 @@ def _choose(alternatives: etree._Element) -> None:
     """What newer programs show where it holds text, else what older ones do."""
     choice = alternatives.find(f"{COMPATIBLE}Choice")
     fallback = alternatives.find(f"{COMPATIBLE}Fallback")
-    has_text = choice is not None and next(choice.iter(tag("t"), *CHARTS, *DRAWINGS), None) is not None
+    has_text = (
+        choice is not None and next(choice.iter(tag("t"), *CHARTS, *DRAWINGS), None) is not None
+    )
     chosen = choice if has_text or fallback is None else fallback
     _replace(alternatives, [] if chosen is None else list(chosen))
 
@@ -186,10 +214,14 @@ def _lift(content: etree._Element) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ headers, footers
-def _running_texts(parts: dict[str, bytes], document: etree._Element) -> tuple[list[etree._Element], ...]:
+def _running_texts(
+    parts: dict[str, bytes], document: etree._Element
+) -> tuple[list[etree._Element], ...]:
     """What stands in headers and in footers, once, without page numbers."""
     relations = _part(parts, "word/_rels/document.xml.rels")
-    targets = {} if relations is None else {one.get("Id"): one.get("Target") or "" for one in relations}
+    targets = (
+        {} if relations is None else {one.get("Id"): one.get("Target") or "" for one in relations}
+    )
     settings = _part(parts, "word/settings.xml")
     has_even = settings is not None and is_on(settings.find(tag("evenAndOddHeaders")))
     texts: tuple[list[etree._Element], ...] = ([], [])
@@ -199,7 +231,11 @@ def _running_texts(parts: dict[str, bytes], document: etree._Element) -> tuple[l
         for side, kind in zip(texts, ("headerReference", "footerReference"), strict=True):
             for reference in section.findall(tag(kind)):
                 target = targets.get(reference.get(f"{RELATION}id"), "")
-                part = _part(parts, f"word/{target}") if shown.get(reference.get(tag("type")) or "default") else None
+                part = (
+                    _part(parts, f"word/{target}")
+                    if shown.get(reference.get(tag("type")) or "default")
+                    else None
+                )
                 side += [] if part is None else _new_texts(part, seen)
     return texts
 
@@ -303,7 +339,9 @@ def _marks(root: etree._Element) -> dict[etree._Element, Mark]:
                 label.text = None
             marks[paragraph] = Mark("list_item", int(match[1]), text)
     notes = {
-        note.get("id"): note for note in root.iter("li") if (note.get("id") or "").startswith(("footnote-", "endnote-"))
+        note.get("id"): note
+        for note in root.iter("li")
+        if (note.get("id") or "").startswith(("footnote-", "endnote-"))
     }
     last: dict[etree._Element, etree._Element] = {}  # paragraph → the note behind it
     for reference in list(root.iter("sup")):

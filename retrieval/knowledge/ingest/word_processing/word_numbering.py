@@ -61,7 +61,9 @@ class Labels:
         else:
             counters[level] = own.start
         self._begun.add((list_id, level))
-        for deeper in [other for other in counters if other > level and levels.get(other, _Level()).restarts]:
+        for deeper in [
+            other for other in counters if other > level and levels.get(other, _Level()).restarts
+        ]:
             del counters[deeper]
         if own.number_format == "bullet":
             return BULLET, level + 1
@@ -111,7 +113,9 @@ class Labels:
         for abstract in root.findall(tag("abstractNum")):
             style_id = value_of(abstract.find(tag("numStyleLink")))
             if style_id in linked:
-                self._levels[value_of(abstract, "abstractNumId") or ""] = self._levels[linked[style_id]]
+                self._levels[value_of(abstract, "abstractNumId") or ""] = self._levels[
+                    linked[style_id]
+                ]
         for element in root.findall(tag("num")):
             list_id = value_of(element, "numId") or ""
             self._lists[list_id] = value_of(element.find(tag("abstractNumId"))) or ""

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from lxml import etree
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-PARSER = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True)
+PARSER = etree.XMLParser(
+    resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True
+)
 MAX_BASES = 20  # styles that a style is based on, one on the other
 UNSEEN_HALF_POINTS = 4  # text of two points and less is not read
 WHITE = ("FFFFFF", "WHITE")
@@ -92,7 +94,10 @@ class Styles:
         if size.isdigit() and int(size) <= UNSEEN_HALF_POINTS:
             return True
         color = _first(properties, "color")
-        is_white = (value_of(color) or "").upper() in WHITE or value_of(color, "themeColor") in ("background1", "bg1")
+        is_white = (value_of(color) or "").upper() in WHITE or value_of(color, "themeColor") in (
+            "background1",
+            "bg1",
+        )
         return is_white and not self._has_ground(run, properties)
 
     def _run_chain(self, run: etree._Element) -> Iterator[etree._Element]:
@@ -112,7 +117,9 @@ class Styles:
         highlight = value_of(_first(properties, "highlight"))
         if highlight not in (None, "none", "white") or _is_shaded(_first(properties, "shd")):
             return True
-        for around in run.iterancestors(tag("p"), tag("tc"), tag("tbl"), tag("txbxContent"), tag("document")):
+        for around in run.iterancestors(
+            tag("p"), tag("tc"), tag("tbl"), tag("txbxContent"), tag("document")
+        ):
             if around.tag == tag("txbxContent"):
                 return True
             if around.tag == tag("document"):

@@ -33,7 +33,9 @@ def settings_for(ollama: OllamaServer, **fields: Any) -> OllamaSettings:
 
 
 @pytest.fixture(name="registry")
-async def registry_maker(ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RegistryMaker]:
+async def registry_maker(
+    ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[RegistryMaker]:
     """Makes registries for the simulated server: `registry(num_ctx=2048)`, or with another constant:
     `registry(LISTED_EVERY_S=60)`."""
     monkeypatch.setattr(chat, "BETWEEN_TOKENS_TIMEOUT_S", 2.0)
@@ -42,7 +44,11 @@ async def registry_maker(ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch) 
 
     def make(**fields: Any) -> ModelRegistry:
         for name in [name for name in fields if name.isupper()]:
-            module = next(module for module in (chat, registry, ollama_module, server) if hasattr(module, name))
+            module = next(
+                module
+                for module in (chat, registry, ollama_module, server)
+                if hasattr(module, name)
+            )
             monkeypatch.setattr(module, name, fields.pop(name))
         made.append(ModelRegistry(settings_for(ollama, **fields)))
         return made[-1]

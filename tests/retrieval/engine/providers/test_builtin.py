@@ -17,11 +17,27 @@ from retrieval.engine.providers.builtin import BUILTIN_SPACE, BuiltinEmbedder, e
 @pytest.mark.parametrize(
     ("query", "near", "far"),
     [
-        ("refund of tuition fees", "Tuition fees are refunded within 14 days.", "The library opens at nine."),
-        ("can I leave my car here", "Parking behind the building costs 2 euros.", "Books are lent for four weeks."),
+        (
+            "refund of tuition fees",
+            "Tuition fees are refunded within 14 days.",
+            "The library opens at nine.",
+        ),
+        (
+            "can I leave my car here",
+            "Parking behind the building costs 2 euros.",
+            "Books are lent for four weeks.",
+        ),
         ("学费能退吗", "学费退还规定", "图书馆开放时间"),
-        ("Wann öffnet die Bücherei?", "The library opens at nine.", "Tuition fees are refunded within 14 days."),
-        ("图书馆几点开门", "The library opens at nine.", "Tuition fees are refunded within 14 days."),
+        (
+            "Wann öffnet die Bücherei?",
+            "The library opens at nine.",
+            "Tuition fees are refunded within 14 days.",
+        ),
+        (
+            "图书馆几点开门",
+            "The library opens at nine.",
+            "Tuition fees are refunded within 14 days.",
+        ),
     ],
 )
 def test_what_means_the_same_is_nearer(query: str, near: str, far: str) -> None:

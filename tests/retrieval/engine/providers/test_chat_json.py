@@ -26,12 +26,17 @@ async def judge(registry: RegistryMaker, **fields: object) -> Verdict:
     return await model.complete_json(make_prompt("Judge: yes or no?"), Verdict)
 
 
-async def test_schema_is_sent_and_the_answer_validated(ollama: OllamaServer, registry: RegistryMaker) -> None:
+async def test_schema_is_sent_and_the_answer_validated(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
     ollama.reply(json=GOOD)
     assert await judge(registry) == Verdict(score=0.5, verdict="yes")
     assert ollama.chats[0].body["format"] == {
         "type": "object",
-        "properties": {"score": {"type": "number", "minimum": 0, "maximum": 1}, "verdict": {"enum": ["yes", "no"]}},
+        "properties": {
+            "score": {"type": "number", "minimum": 0, "maximum": 1},
+            "verdict": {"enum": ["yes", "no"]},
+        },
         "required": ["score", "verdict"],
         "additionalProperties": False,
     }
@@ -40,7 +45,10 @@ async def test_schema_is_sent_and_the_answer_validated(ollama: OllamaServer, reg
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [
-        ({"json": {"score": 7, "verdict": "yes"}}, "score: Input should be less than or equal to 1"),
+        (
+            {"json": {"score": 7, "verdict": "yes"}},
+            "score: Input should be less than or equal to 1",
+        ),
         ({"json": {"score": 0.1, "verdict": "perhaps"}}, "verdict: Input should be 'yes' or 'no'"),
         ({"text": "I think yes."}, "Invalid JSON"),
         ({"text": '{"score": 0.5 "verdict": "yes"}'}, "Invalid JSON"),
@@ -66,7 +74,9 @@ async def test_whole_call_has_one_time_limit(
     assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)
 
 
-async def test_slow_structured_calls_do_not_open_the_circuit(ollama: OllamaServer, registry: RegistryMaker) -> None:
+async def test_slow_structured_calls_do_not_open_the_circuit(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
     ollama.reply(structured=True, delay_s=30)
     ollama.reply(text="It is 5.")
     models = registry(structured_timeout_s=0.05, FAILURES=1)

@@ -30,11 +30,17 @@ async def answer_until_broken(registry: ModelRegistry) -> tuple[str, ModelError]
     return "".join(pieces), caught.value
 
 
-async def test_num_ctx_limit_and_keep_alive_go_with_every_call(ollama: OllamaServer, registry: RegistryMaker) -> None:
+async def test_num_ctx_limit_and_keep_alive_go_with_every_call(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
     models = registry(num_ctx=4096, max_answer_tokens=300, keep_alive_s=420)
     await answer(models)
     await (await models.default_embedder()).embed_documents(["a"])
-    assert [request.body["options"]["num_ctx"] for request in ollama.chats + ollama.embeds] == [4096, 4096, 4096]
+    assert [request.body["options"]["num_ctx"] for request in ollama.chats + ollama.embeds] == [
+        4096,
+        4096,
+        4096,
+    ]
     assert ollama.chats[0].body["options"]["num_predict"] == 300
     assert (ollama.chats[0].body["keep_alive"], ollama.embeds[0].body["keep_alive"]) == (420, 420)
 
@@ -47,11 +53,23 @@ async def test_num_ctx_limit_and_keep_alive_go_with_every_call(ollama: OllamaSer
             ModelUnavailableError,
             "not installed: ollama pull test-chat",
         ),
-        ({"status": 400, "error": "invalid options"}, ModelOutputError, "refused the request: invalid options"),
-        ({"status": 500, "error": "out of memory"}, ModelUnavailableError, r"failed \(HTTP 500\).*out of memory"),
+        (
+            {"status": 400, "error": "invalid options"},
+            ModelOutputError,
+            "refused the request: invalid options",
+        ),
+        (
+            {"status": 500, "error": "out of memory"},
+            ModelUnavailableError,
+            r"failed \(HTTP 500\).*out of memory",
+        ),
         ({"status": 503, "error": "server busy"}, ModelUnavailableError, "too busy"),
         ({"disconnect_after": 0}, ModelUnavailableError, "closed the connection"),
-        ({"error_after": 0, "error": "no memory"}, ModelUnavailableError, "Ollama failed: no memory"),
+        (
+            {"error_after": 0, "error": "no memory"},
+            ModelUnavailableError,
+            "Ollama failed: no memory",
+        ),
         ({"malformed_after": 0}, ModelOutputError, "could not be read"),
         ({"text": ""}, ModelOutputError, "empty answer"),
         ({"text": "   \n"}, ModelOutputError, "empty answer"),
@@ -61,7 +79,11 @@ async def test_num_ctx_limit_and_keep_alive_go_with_every_call(ollama: OllamaSer
     ],
 )
 async def test_failure_before_the_first_piece_has_its_reason(
-    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], kind: type[ModelError], reason: str
+    ollama: OllamaServer,
+    registry: RegistryMaker,
+    reply: dict[str, object],
+    kind: type[ModelError],
+    reason: str,
 ) -> None:
     ollama.reply(**reply)
     with pytest.raises(kind, match=reason) as caught:
@@ -124,7 +146,9 @@ async def test_an_answer_may_take_all_of_its_time_for_the_first_token(
     assert await answer(registry(first_token_timeout_s=30, STREAM_TIMEOUT_S=0.2)) == "now"
 
 
-async def test_busy_server_is_asked_once_more(ollama: OllamaServer, registry: RegistryMaker) -> None:
+async def test_busy_server_is_asked_once_more(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
     ollama.reply(status=503, error="server busy", times=1)
     ollama.reply(text="now")
     assert await answer(registry()) == "now"
@@ -146,7 +170,9 @@ async def test_cancelling_the_task_closes_the_connection_to_the_model(
     assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)
 
 
-async def test_no_more_calls_at_once_than_allowed(ollama: OllamaServer, registry: RegistryMaker) -> None:
+async def test_no_more_calls_at_once_than_allowed(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
     ollama.reply(text="a", delay_s=0.03)
     models = registry(max_concurrency=2)
     answers = await asyncio.gather(*(answer(models, f"question {number}") for number in range(6)))
@@ -155,14 +181,18 @@ async def test_no_more_calls_at_once_than_allowed(ollama: OllamaServer, registry
 
 
 # ------------------------------------------------------------------------------------------------ thoughts
-async def test_thinking_model_is_told_not_to_think(ollama: OllamaServer, registry: RegistryMaker) -> None:
+async def test_thinking_model_is_told_not_to_think(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
     ollama.add_model("thinker", "completion", "thinking")
     assert await answer(registry(chat_model="thinker"))
     assert ollama.chats[0].body["think"] is False
 
 
 # ------------------------------------------------------------------------------------------------ a failing server
-async def test_failing_server_is_left_alone_until_it_is_well(ollama: OllamaServer, registry: RegistryMaker) -> None:
+async def test_failing_server_is_left_alone_until_it_is_well(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
     ollama.reply(status=500, times=2)
     ollama.reply(text="well again")
     models = registry(FAILURES=2, RESET_S=0.1)
@@ -174,7 +204,9 @@ async def test_failing_server_is_left_alone_until_it_is_well(ollama: OllamaServe
     assert [await answer(models) for _ in range(2)] == ["well again"] * 2
 
 
-async def test_waiting_for_a_place_has_a_limit(ollama: OllamaServer, registry: RegistryMaker) -> None:
+async def test_waiting_for_a_place_has_a_limit(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
     ollama.reply(text="a", token_delay_s=0.3, times=1)
     models = registry(max_concurrency=1, first_token_timeout_s=0.1)
     first = asyncio.create_task(answer(models))
@@ -195,6 +227,8 @@ async def test_prompt_over_the_budget_is_refused_unsent(
     ollama.add_model("m", "completion", context_length=context_length)
     model = await registry(chat_model="m", num_ctx=4096).chat("answer")
     assert model.prompt_budget == budget
-    with pytest.raises(ModelOutputError, match=r"prompt test has about \d+ tokens, and only \d+ fit"):
+    with pytest.raises(
+        ModelOutputError, match=r"prompt test has about \d+ tokens, and only \d+ fit"
+    ):
         _ = [piece async for piece in model.stream(make_prompt("abc " * (budget + 1), system=""))]
     assert ollama.chats == []

@@ -48,7 +48,9 @@ async def test_searches_side_by_side_have_the_same_query_embedded_once(
 ) -> None:
     ollama.reply(endpoint="embed", delay_s=0.1)
     model = await embedder(registry)
-    one, other = await asyncio.gather(model.embed_queries(["refund"]), model.embed_queries(["refund"]))
+    one, other = await asyncio.gather(
+        model.embed_queries(["refund"]), model.embed_queries(["refund"])
+    )
     assert np.array_equal(one, other)
     assert len(ollama.embeds) == 1
 
@@ -63,7 +65,10 @@ async def test_searches_side_by_side_have_the_same_query_embedded_once(
         ({"disconnect_after": 0}, "closed the connection"),
         ({"body": {"nonsense": 1}}, "gave 0 embeddings|could not be read"),
         ({"body": {"embeddings": [[1.0] * EMBED_DIM] * 3}}, "gave 3 embeddings for 1 texts"),
-        ({"body": {"embeddings": [[1.0, 2.0]]}}, "now gives 2 numbers per embedding, and the collection has 256"),
+        (
+            {"body": {"embeddings": [[1.0, 2.0]]}},
+            "now gives 2 numbers per embedding, and the collection has 256",
+        ),
         ({"body": {"embeddings": [[0.0] * EMBED_DIM]}}, "not a direction"),
     ],
 )

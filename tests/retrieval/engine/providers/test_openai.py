@@ -52,7 +52,9 @@ async def test_an_answer_comes_piece_by_piece_and_its_tokens_are_counted(
 
 async def test_a_reply_is_held_to_its_schema(ollama: OllamaServer, models: RegistryMaker) -> None:
     ollama.reply(json={"verdict": "yes"})
-    assert (await (await models().chat("fast")).complete_json(make_prompt(), Verdict)).verdict == "yes"
+    assert (
+        await (await models().chat("fast")).complete_json(make_prompt(), Verdict)
+    ).verdict == "yes"
     form = ollama.chats[0].body["response_format"]
     assert form["json_schema"]["schema"]["required"] == ["verdict"]
     assert ollama.chats[0].body["temperature"] == 0
@@ -73,26 +75,55 @@ async def test_a_server_that_knows_no_schemas_is_told_in_the_prompt(
 @pytest.mark.parametrize(
     ("reply", "kind", "reason"),
     [
-        ({"status": 404, "error": "no such model"}, ModelUnavailableError, "has no model 'test-chat:latest'"),
+        (
+            {"status": 404, "error": "no such model"},
+            ModelUnavailableError,
+            "has no model 'test-chat:latest'",
+        ),
         ({"status": 400, "error": "too long"}, ModelOutputError, "refused the request: .*too long"),
-        ({"status": 500, "error": "out of memory"}, ModelUnavailableError, r"failed \(HTTP 500\): .*out of memory"),
+        (
+            {"status": 500, "error": "out of memory"},
+            ModelUnavailableError,
+            r"failed \(HTTP 500\): .*out of memory",
+        ),
         ({"status": 503, "error": "full"}, ModelUnavailableError, "too busy"),
         ({"text": ""}, ModelOutputError, "empty answer"),
         ({"stall_after": 0}, ModelTimeoutError, "timed out after 0.3 s"),
-        ({"text": WORDS, "stall_after": 4}, ModelInterruptedError, "broke off: the model server timed out"),
-        ({"text": WORDS, "disconnect_after": 4}, ModelInterruptedError, "broke off: the model server"),
-        ({"text": WORDS, "error_after": 4}, ModelInterruptedError, "broke off: .*unexpectedly stopped"),
+        (
+            {"text": WORDS, "stall_after": 4},
+            ModelInterruptedError,
+            "broke off: the model server timed out",
+        ),
+        (
+            {"text": WORDS, "disconnect_after": 4},
+            ModelInterruptedError,
+            "broke off: the model server",
+        ),
+        (
+            {"text": WORDS, "error_after": 4},
+            ModelInterruptedError,
+            "broke off: .*unexpectedly stopped",
+        ),
         ({"text": WORDS, "malformed_after": 4}, ModelInterruptedError, "could not be read"),
         ({"text": WORDS, "missing_end": True}, ModelInterruptedError, "closed the connection"),
         ({"text": WORDS, "done_reason": "length"}, ModelCutError, "cut at its limit"),
     ],
 )
 async def test_every_failure_has_its_reason(
-    ollama: OllamaServer, models: RegistryMaker, reply: dict[str, object], kind: type[ModelError], reason: str
+    ollama: OllamaServer,
+    models: RegistryMaker,
+    reply: dict[str, object],
+    kind: type[ModelError],
+    reason: str,
 ) -> None:
     ollama.reply(**reply)
     with pytest.raises(kind, match=reason):
-        await answer(models(first_token_timeout_s=0.3 if "stall_after" in reply else 20, BETWEEN_TOKENS_TIMEOUT_S=0.3))
+        await answer(
+            models(
+                first_token_timeout_s=0.3 if "stall_after" in reply else 20,
+                BETWEEN_TOKENS_TIMEOUT_S=0.3,
+            )
+        )
 
 
 async def test_texts_are_embedded_whole_in_order_by_the_model_that_is_named(
@@ -105,7 +136,9 @@ async def test_texts_are_embedded_whole_in_order_by_the_model_that_is_named(
     assert np.allclose(await embedder.embed_queries(["tuition"]), vectors[1])
 
 
-async def test_models_may_come_from_several_servers(ollama: OllamaServer, registry: RegistryMaker) -> None:
+async def test_models_may_come_from_several_servers(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
     made = registry(server="openai", url="http://127.0.0.1:9/v1", embed_server="ollama")
     assert (await made.default_embedder()).space.model == EMBED_MODEL
     with pytest.raises(ModelUnavailableError, match=r"not reachable at 127\.0\.0\.1:9"):
@@ -114,7 +147,12 @@ async def test_models_may_come_from_several_servers(ollama: OllamaServer, regist
 
 
 @pytest.mark.parametrize(
-    "environ", [{"RAG_MODEL_SERVER": "openai"}, {"RAG_MODEL_SERVER": "vllm"}, {"RAG_EMBED_SERVER": "http://a"}]
+    "environ",
+    [
+        {"RAG_MODEL_SERVER": "openai"},
+        {"RAG_MODEL_SERVER": "vllm"},
+        {"RAG_EMBED_SERVER": "http://a"},
+    ],
 )
 def test_a_wrong_server_is_refused_at_start(environ: dict[str, str]) -> None:
     with pytest.raises(SettingsError, match=r"RAG_(MODEL_URL|MODEL_SERVER|EMBED_SERVER)"):

@@ -31,11 +31,15 @@ def tei(body: dict[str, Any]) -> tuple[int, Any]:
 def jina(body: dict[str, Any]) -> tuple[int, Any]:
     if "documents" not in body:
         return 422, {"detail": "documents: field required"}
-    return 200, {"results": [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.2}]}
+    return 200, {
+        "results": [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.2}]
+    }
 
 
 @pytest.mark.parametrize("shape", [tei, jina])
-async def test_either_shape_gives_scores_in_the_passages_order(search_engine: SearchEngineServer, shape: Reply) -> None:
+async def test_either_shape_gives_scores_in_the_passages_order(
+    search_engine: SearchEngineServer, shape: Reply
+) -> None:
     search_engine.reply = shape
     assert await reranker(search_engine).rerank("fee", ["one", "two"]) == [0.2, 0.9]
     assert {path for path, _ in search_engine.queries} == {"/rerank"}
@@ -62,11 +66,16 @@ async def test_a_bad_answer_is_a_model_error(
         await reranker(search_engine).rerank("fee", ["one"])
 
 
-async def test_a_slow_server_times_out_and_a_dead_one_opens_the_circuit(search_engine: SearchEngineServer) -> None:
+async def test_a_slow_server_times_out_and_a_dead_one_opens_the_circuit(
+    search_engine: SearchEngineServer,
+) -> None:
     search_engine.hangs = True
     with patch.multiple(rerank_http, TIMEOUT_S=0.05), pytest.raises(ModelTimeoutError):
         await reranker(search_engine).rerank("fee", ["one"])
     dead = HttpReranker(settings.RAG.rerank.replace(url="http://127.0.0.1:9"))
     for message in ("not reachable", "trying again"):
-        with patch.multiple(servers, FAILURES=1), pytest.raises(ModelUnavailableError, match=message):
+        with (
+            patch.multiple(servers, FAILURES=1),
+            pytest.raises(ModelUnavailableError, match=message),
+        ):
             await dead.rerank("fee", ["one"])

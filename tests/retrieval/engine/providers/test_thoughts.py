@@ -72,7 +72,9 @@ def test_the_same_marks_further_on_and_in_code_are_text(text: str, size: int) ->
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-@pytest.mark.parametrize("reply", ["<think>hm and no end", "[THINK]hm </think> x", "<|channel|>analysis<|message|>hm"])
+@pytest.mark.parametrize(
+    "reply", ["<think>hm and no end", "[THINK]hm </think> x", "<|channel|>analysis<|message|>hm"]
+)
 def test_thoughts_without_an_end_are_no_answer_and_are_told(reply: str, size: int) -> None:
     text, thoughts = read(reply, size)
     assert text == ""
@@ -87,7 +89,10 @@ def test_a_reply_that_needs_no_thoughts_is_whole(awaits_end: bool) -> None:
 
 @given(
     st.lists(
-        st.sampled_from([mark for pair in (*PAIRS, *FRAMES) for mark in pair] + ["hm", " ", "`", "\n", "<", "</"]),
+        st.sampled_from(
+            [mark for pair in (*PAIRS, *FRAMES) for mark in pair]
+            + ["hm", " ", "`", "\n", "<", "</"]
+        ),
         max_size=8,
     ),
     st.integers(1, 9),
@@ -113,12 +118,16 @@ async def test_thoughts_that_nothing_opened_are_withdrawn_and_from_then_on_held_
     assert "".join(piece or "?" for piece in await pieces_of(models)) == ANSWER
 
 
-async def test_a_model_that_thinks_aloud_may_answer_at_once(ollama: OllamaServer, registry: RegistryMaker) -> None:
+async def test_a_model_that_thinks_aloud_may_answer_at_once(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
     ollama.reply(text=f"hm </think> {ANSWER}", times=1)
     ollama.reply(text=ANSWER)
     models = registry()
     await pieces_of(models)
     assert await pieces_of(models) == [ANSWER]
-    assert [habits.thinks_aloud for (server, _), habits in HABITS.items() if server.endswith(f":{ollama.port}")] == [
-        True
-    ]
+    assert [
+        habits.thinks_aloud
+        for (server, _), habits in HABITS.items()
+        if server.endswith(f":{ollama.port}")
+    ] == [True]

@@ -61,36 +61,60 @@ def test_the_name_for_people_never_holds_the_servers_password() -> None:
 
 # ------------------------------------------------------------------------------------------------ what is found
 async def test_searxng_gives_title_link_snippet_and_date(search_engine: SearchEngineServer) -> None:
-    search_engine.reply = {"results": [entry(1, publishedDate="2024-03-05T10:00:00"), entry(2, publishedDate=None)]}
+    search_engine.reply = {
+        "results": [entry(1, publishedDate="2024-03-05T10:00:00"), entry(2, publishedDate=None)]
+    }
     found = await searxng(search_engine).search("tuition  fees\n2025", limit=5)
     assert found == (
-        WebResult(title="Page 1", url="https://example.org/1", snippet="Text of page 1.", published="2024-03-05"),
-        WebResult(title="Page 2", url="https://example.org/2", snippet="Text of page 2.", published=""),
+        WebResult(
+            title="Page 1",
+            url="https://example.org/1",
+            snippet="Text of page 1.",
+            published="2024-03-05",
+        ),
+        WebResult(
+            title="Page 2", url="https://example.org/2", snippet="Text of page 2.", published=""
+        ),
     )
-    assert search_engine.queries == [("/search", {"q": "tuition fees 2025", "format": "json", "safesearch": "1"})]
+    assert search_engine.queries == [
+        ("/search", {"q": "tuition fees 2025", "format": "json", "safesearch": "1"})
+    ]
 
 
 async def test_google_gives_title_link_and_snippet(search_engine: SearchEngineServer) -> None:
     search_engine.reply = {
         "items": [
-            {"title": "A", "link": "https://example.org/a", "snippet": "Mar 3, 2024 ... Text of A."},
+            {
+                "title": "A",
+                "link": "https://example.org/a",
+                "snippet": "Mar 3, 2024 ... Text of A.",
+            },
             {"title": "B", "link": "https://example.org/b", "snippet": "Text of B."},
         ]
     }
     found = await google(search_engine).search("fees", limit=3)
-    assert [(one.title, one.snippet) for one in found] == [("A", "Mar 3, 2024 ... Text of A."), ("B", "Text of B.")]
+    assert [(one.title, one.snippet) for one in found] == [
+        ("A", "Mar 3, 2024 ... Text of A."),
+        ("B", "Text of B."),
+    ]
     wanted = {"key": "secret-key", "cx": "engine-id", "q": "fees", "num": "10", "safe": "active"}
     assert search_engine.queries == [("/customsearch/v1", wanted)]
 
 
-async def test_results_are_limited_and_each_page_comes_once(search_engine: SearchEngineServer) -> None:
+async def test_results_are_limited_and_each_page_comes_once(
+    search_engine: SearchEngineServer,
+) -> None:
     twice = entry(1, url="https://example.org/1#part")
-    search_engine.reply = {"results": [entry(1), twice, *(entry(number) for number in range(2, 30))]}
+    search_engine.reply = {
+        "results": [entry(1), twice, *(entry(number) for number in range(2, 30))]
+    }
     found = await searxng(search_engine).search("fees", limit=3)
     assert [one.url for one in found] == [f"https://example.org/{number}" for number in (1, 2, 3)]
 
 
-async def test_titles_and_snippets_are_plain_text_of_bounded_length(search_engine: SearchEngineServer) -> None:
+async def test_titles_and_snippets_are_plain_text_of_bounded_length(
+    search_engine: SearchEngineServer,
+) -> None:
     search_engine.reply = {
         "results": [
             entry(
@@ -112,16 +136,30 @@ async def test_titles_and_snippets_are_plain_text_of_bounded_length(search_engin
      "https://", "https://user:pw@example.org/", "https://exa mple.org/", "https://example.org/\n", "http://[::1",
      "https://example.org/\u202e", "https://example.org/" + "x" * 3000, "https://example.org:99999/"],
 )  # fmt: skip
-async def test_only_links_that_lead_to_a_web_page_are_kept(search_engine: SearchEngineServer, url: Any) -> None:
+async def test_only_links_that_lead_to_a_web_page_are_kept(
+    search_engine: SearchEngineServer, url: Any
+) -> None:
     search_engine.reply = {"results": [entry(1, url=url), entry(2)]}
     found = await searxng(search_engine).search("fees", limit=5)
     assert [one.url for one in found] == ["https://example.org/2"]
 
 
 @pytest.mark.parametrize(
-    "odd", [None, "text", 5, [], {}, entry(1, content=None), entry(1, content={"a": 1}), entry(1, content="<br>")]
+    "odd",
+    [
+        None,
+        "text",
+        5,
+        [],
+        {},
+        entry(1, content=None),
+        entry(1, content={"a": 1}),
+        entry(1, content="<br>"),
+    ],
 )
-async def test_entries_without_a_text_are_left_out(search_engine: SearchEngineServer, odd: Any) -> None:
+async def test_entries_without_a_text_are_left_out(
+    search_engine: SearchEngineServer, odd: Any
+) -> None:
     search_engine.reply = {"results": [odd, entry(2)]}
     assert len(await searxng(search_engine).search("fees", limit=5)) == 1
 
@@ -146,18 +184,30 @@ async def test_entries_without_a_text_are_left_out(search_engine: SearchEngineSe
     ],
 )  # fmt: skip
 async def test_a_bad_answer_says_why_nothing_could_be_looked_up(
-    search_engine: SearchEngineServer, status: int, answer: Any, headers: dict[str, str], reason: str
+    search_engine: SearchEngineServer,
+    status: int,
+    answer: Any,
+    headers: dict[str, str],
+    reason: str,
 ) -> None:
     search_engine.status, search_engine.reply, search_engine.headers = status, answer, headers
     size = 2000 if reason == "too large" else 1_000_000
-    with patch.multiple(servers, MAX_ANSWER_BYTES=size), pytest.raises(WebSearchError, match=reason):
+    with (
+        patch.multiple(servers, MAX_ANSWER_BYTES=size),
+        pytest.raises(WebSearchError, match=reason),
+    ):
         await searxng(search_engine).search("fees", limit=5)
     assert len(search_engine.queries) == 1
 
 
 @pytest.mark.parametrize("status", [400, 403, 429, 500])
-async def test_an_error_of_google_never_tells_the_key(search_engine: SearchEngineServer, status: int) -> None:
-    search_engine.status, search_engine.reply = status, {"error": {"code": status, "message": "key secret-key"}}
+async def test_an_error_of_google_never_tells_the_key(
+    search_engine: SearchEngineServer, status: int
+) -> None:
+    search_engine.status, search_engine.reply = (
+        status,
+        {"error": {"code": status, "message": "key secret-key"}},
+    )
     with pytest.raises(WebSearchError) as caught:
         await google(search_engine).search("fees", limit=5)
     assert "secret-key" not in str(caught.value)
@@ -165,7 +215,10 @@ async def test_an_error_of_google_never_tells_the_key(search_engine: SearchEngin
 
 async def test_a_slow_engine_is_given_up(search_engine: SearchEngineServer) -> None:
     search_engine.hangs = True
-    with patch.multiple(web_search, TIMEOUT_S=0.1), pytest.raises(WebSearchError, match="timed out"):
+    with (
+        patch.multiple(web_search, TIMEOUT_S=0.1),
+        pytest.raises(WebSearchError, match="timed out"),
+    ):
         await searxng(search_engine).search("fees", limit=5)
 
 

@@ -39,7 +39,9 @@ def chunk(number: int, text: str, **facts: Any) -> StoredChunk:
     return StoredChunk(chunk_id=f"k{number}", collection_id="c1", seq=0, text=text, **facts)
 
 
-def cut(*texts: str, headings: Sequence[str] = (), gap: int = 0, title: str = "Rules") -> list[StoredChunk]:
+def cut(
+    *texts: str, headings: Sequence[str] = (), gap: int = 0, title: str = "Rules"
+) -> list[StoredChunk]:
     """Chunks of one document, `gap` characters apart; below 0: each but the first begins within the one before."""
     chunks, start = list[StoredChunk](), 0
     for seq, text in enumerate(texts):
@@ -56,7 +58,9 @@ def cut(*texts: str, headings: Sequence[str] = (), gap: int = 0, title: str = "R
 
 def scored(number: int, text: str, *, rerank: float | None = None, **facts: Any) -> ScoredChunk:
     scores = Scores(rerank=rerank, final=rerank, bm25=1.0, fused=1 / (60 + number))
-    return ScoredChunk(chunk=chunk(number, text, **facts), scores=scores, ranks={"original:bm25": number})
+    return ScoredChunk(
+        chunk=chunk(number, text, **facts), scores=scores, ranks={"original:bm25": number}
+    )
 
 
 def ask(text: str, **fields: Any) -> Question:
@@ -79,16 +83,22 @@ class MemorySearcher:
             raise self.error
         readable = [one for one in self.chunks if one.collection_id in request.scope.ids]
         seen = [one for one in readable if _passes(one, request.filters)]
-        terms = {one.chunk_id: Counter(analyze(f"{one.title} {one.heading} {one.text}")) for one in seen}
+        terms = {
+            one.chunk_id: Counter(analyze(f"{one.title} {one.heading} {one.text}")) for one in seen
+        }
         best: dict[str, float] = {}
         for query in request.queries:
             for chunk_id, score in _bm25(analyze(query.text), terms).items():
                 best[chunk_id] = max(score, best.get(chunk_id, 0.0))
-        ranked = sorted((one for one in seen if best.get(one.chunk_id)), key=lambda one: -best[one.chunk_id])
+        ranked = sorted(
+            (one for one in seen if best.get(one.chunk_id)), key=lambda one: -best[one.chunk_id]
+        )
         candidates = tuple(
             ScoredChunk(
                 chunk=one,
-                scores=Scores(bm25=best[one.chunk_id], fused=1 / (60 + rank), final=1 / (60 + rank)),
+                scores=Scores(
+                    bm25=best[one.chunk_id], fused=1 / (60 + rank), final=1 / (60 + rank)
+                ),
                 ranks={"original:bm25": rank},
             )
             for rank, one in enumerate(ranked[: request.top_k], start=1)
@@ -100,7 +110,9 @@ class MemorySearcher:
 
     async def holds_any(self, terms: Sequence[str], scope: SearchScope) -> bool:
         readable = (one for one in self.chunks if one.collection_id in scope.ids)
-        return any(set(terms) & set(analyze(f"{one.title} {one.heading} {one.text}")) for one in readable)
+        return any(
+            set(terms) & set(analyze(f"{one.title} {one.heading} {one.text}")) for one in readable
+        )
 
 
 def _passes(one: StoredChunk, filters: SearchFilters) -> bool:
@@ -129,7 +141,9 @@ def _bm25(query: Sequence[str], texts: Mapping[str, Counter[str]]) -> dict[str, 
         idf = math.log(1 + (len(texts) - len(holding) + 0.5) / (len(holding) + 0.5))
         for key in holding:
             count, length = texts[key][term], texts[key].total()
-            scores[key] = scores.get(key, 0.0) + idf * count * 1.9 / (count + 0.9 * (0.6 + 0.4 * length / average))
+            scores[key] = scores.get(key, 0.0) + idf * count * 1.9 / (
+                count + 0.9 * (0.6 + 0.4 * length / average)
+            )
     return scores
 
 
@@ -137,7 +151,9 @@ def _bm25(query: Sequence[str], texts: Mapping[str, Counter[str]]) -> dict[str, 
 class MemoryStore:
     known: Vocabulary = field(default_factory=Vocabulary)
 
-    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
+    async def fetch(
+        self, chunk_ids: Sequence[str], *, scope: SearchScope
+    ) -> Mapping[str, StoredChunk]:
         raise AssertionError("the workflows read chunks through the searcher")
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary:
@@ -194,7 +210,9 @@ class Events:
     @property
     def chunks(self) -> list[str]:
         """Those that stand."""
-        begun = len(self.log) - self.kinds[::-1].index("withdrawn") if "withdrawn" in self.kinds else 0
+        begun = (
+            len(self.log) - self.kinds[::-1].index("withdrawn") if "withdrawn" in self.kinds else 0
+        )
         return [content for kind, content in self.log[begun:] if kind == "chunk"]
 
     @property

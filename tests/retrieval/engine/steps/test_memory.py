@@ -46,7 +46,10 @@ def test_only_whole_cited_answers_are_fit_to_be_remembered(answer: Answer, why_n
 
 
 def test_quoted_facts_keep_within_their_tokens_and_their_tags() -> None:
-    facts = [RememberedFact(id=str(n), question=f"Q{n}\n</memories>", text="word " * 50) for n in range(40)]
+    facts = [
+        RememberedFact(id=str(n), question=f"Q{n}\n</memories>", text="word " * 50)
+        for n in range(40)
+    ]
     quoted = quote_memories(facts, tokens=300)
     assert 1 <= len(quoted.splitlines()) < 10
     assert "</memories>" not in quoted

@@ -27,7 +27,9 @@ def test_no_step_or_workflow_reads_the_entries_of_the_path(module: Path) -> None
     read = [
         node.lineno
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr in ("steps", "calls") and "trace" in ast.unparse(node.value)
+        if isinstance(node, ast.Attribute)
+        and node.attr in ("steps", "calls")
+        and "trace" in ast.unparse(node.value)
     ]
     assert read == []
 
@@ -58,6 +60,8 @@ async def test_a_web_that_was_searched_once_was_searched(online, errors: list, t
 
 async def test_a_refusal_names_the_model_that_judged(online) -> None:
     online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 9})
-    question = ask("How many books may an undergraduate borrow?", options=AnswerOptions(max_rewrites=0))
+    question = ask(
+        "How many books may an undergraduate borrow?", options=AnswerOptions(max_rewrites=0)
+    )
     result, _, _ = await run("self_corrective", question)
     assert (result.decision, result.model) == ("NO_ANSWER", "test-chat:latest")

@@ -50,8 +50,12 @@ async def test_a_step_gives_its_result_and_leaves_an_entry(deps: Deps) -> None:
     assert entry.detail == {"queries": ["other words"]}
 
 
-@pytest.mark.parametrize(("text", "reason"), [("nonsense", "no JSON"), ("late", "no result within 0.05 s")])
-async def test_the_fallback_serves_where_the_model_fails_or_is_late(deps: Deps, text: str, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "reason"), [("nonsense", "no JSON"), ("late", "no result within 0.05 s")]
+)
+async def test_the_fallback_serves_where_the_model_fails_or_is_late(
+    deps: Deps, text: str, reason: str
+) -> None:
     assert await rewrite(deps, text) == []
     assert deps.trace.degraded == [{"step": "rewrite", "reason": reason}]
 

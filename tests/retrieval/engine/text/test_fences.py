@@ -37,7 +37,10 @@ KEPT = [
 
 
 def cuttings(text: str) -> list[list[str]]:
-    return [[text[at : at + size] for at in range(0, len(text), size)] for size in (1, 2, 3, 7, len(text))]
+    return [
+        [text[at : at + size] for at in range(0, len(text), size)]
+        for size in (1, 2, 3, 7, len(text))
+    ]
 
 
 def read(pieces: list[str]) -> str:
@@ -57,4 +60,8 @@ def test_any_other_reply_stays_as_it_is(reply: str) -> None:
 
 def test_what_stands_in_a_named_fence_streams() -> None:
     unwrapper = Unwrapper()
-    assert [unwrapper.feed(piece) for piece in ("```markdown\n", "The ", "deposit")] == ["", "The ", "deposit"]
+    assert [unwrapper.feed(piece) for piece in ("```markdown\n", "The ", "deposit")] == [
+        "",
+        "The ",
+        "deposit",
+    ]

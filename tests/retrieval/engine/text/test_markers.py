@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.engine.text.markers import BEGIN, END, Brackets, MarkerReader, cited_markers, without_citations
+from retrieval.engine.text.markers import (
+    BEGIN,
+    END,
+    Brackets,
+    MarkerReader,
+    cited_markers,
+    without_citations,
+)
 
 BRACKETS = Brackets(frozenset({1, 2}), frozenset())
 
@@ -17,7 +24,9 @@ def read(*pieces: str) -> str:
 
 
 @settings(max_examples=400)
-@given(st.text(alphabet="ab [1]2,.\n【】`$\\(~#", max_size=30), st.lists(st.integers(1, 5), max_size=8))
+@given(
+    st.text(alphabet="ab [1]2,.\n【】`$\\(~#", max_size=30), st.lists(st.integers(1, 5), max_size=8)
+)
 def test_how_the_text_is_cut_makes_no_difference(text: str, cuts: list[int]) -> None:
     pieces = []
     rest = text

@@ -39,12 +39,16 @@ KNOWN = Vocabulary(
         ("", {}),
     ],
 )
-def test_what_the_documents_hold_is_found_in_the_question(question: str, named: dict[str, Any]) -> None:
+def test_what_the_documents_hold_is_found_in_the_question(
+    question: str, named: dict[str, Any]
+) -> None:
     assert named_values(question, KNOWN).as_dict() == named
 
 
 def test_of_a_value_within_another_one_the_longer_counts() -> None:
-    assert named_values("Which exam regulations hold?", KNOWN).as_dict() == {"doc_type": ["exam regulations"]}
+    assert named_values("Which exam regulations hold?", KNOWN).as_dict() == {
+        "doc_type": ["exam regulations"]
+    }
     both = named_values("Which exam regulations hold for the exam?", KNOWN).as_dict()
     assert both == {"doc_type": ["exam regulations"], "tags": ["exam"]}
 
@@ -56,4 +60,8 @@ def test_words_of_another_language_are_compared_by_its_stems() -> None:
 
 
 def test_years_are_told_in_digits_of_either_script() -> None:
-    assert years_in("from 2023 to ２０２５, 2023 again, 二零二二年, 12023, 1850") == [2023, 2025, 2022]
+    assert years_in("from 2023 to ２０２５, 2023 again, 二零二二年, 12023, 1850") == [
+        2023,
+        2025,
+        2022,
+    ]

@@ -40,7 +40,11 @@ TEXTS = [
         "Is it?",
         "Yes.",
     ],
-    ["Gehen Sie z. B. zu Frau Prof. Weber.", "Das kostet ca. 5 Euro usw. je Tag.", "Der Rest folgt."],
+    [
+        "Gehen Sie z. B. zu Frau Prof. Weber.",
+        "Das kostet ca. 5 Euro usw. je Tag.",
+        "Der Rest folgt.",
+    ],
     ["M. Dupont habite au no. 5, cf. art. 12 du bail.", "« Il vient. »", "Elle part à 14 heures."],
     ["El Sr. García vive en la Av. Sur núm. 5.", "¿Cuándo llega?", "Mañana."],
     ["Il sig. Rossi abita al n. 5 di via Roma.", "Il dott. Bianchi arriva domani."],
@@ -121,4 +125,6 @@ def test_a_language_is_shown_where_a_text_leaves_no_doubt(text: str, language: s
 def test_a_text_of_any_kind_is_read(pump: str) -> None:
     """What takes quadratic time runs into the test's time limit."""
     text = pump * (200_000 // len(pump))
-    assert "".join(span.text for span in sentence_spans(text)).replace(" ", "")[:1000] in text.replace(" ", "")
+    assert "".join(span.text for span in sentence_spans(text)).replace(" ", "")[
+        :1000
+    ] in text.replace(" ", "")

@@ -16,11 +16,17 @@ async def answered(online, reply: str, text: str) -> tuple[str, list[str], str]:
     online.reply(match=WRITER, text=reply)
     chunks = [chunk(number, one) for number, one in enumerate((*ENGLISH, text), start=1)]
     answer, _, _ = await run("corrective", text.split(".")[0] + "?", chunks)
-    return answer.decision, [source.chunk.document_id for source in answer.sources if source.cited], answer.text
+    return (
+        answer.decision,
+        [source.chunk.document_id for source in answer.sources if source.cited],
+        answer.text,
+    )
 
 
 @pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.language)
-async def test_a_sentence_of_a_passage_in_any_language_is_an_answer_that_cites_it(online, passage: Passage) -> None:
+async def test_a_sentence_of_a_passage_in_any_language_is_an_answer_that_cites_it(
+    online, passage: Passage
+) -> None:
     decision, cited, _ = await answered(online, passage.said, passage.text)
     assert (decision, cited) == ("ANSWER", ["d4"])
 

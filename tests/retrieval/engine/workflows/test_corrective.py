@@ -10,7 +10,13 @@ import pytest
 from ragsite.core.errors import UnavailableError
 from retrieval.engine.errors import WebSearchError
 from retrieval.engine.ports import WebResult
-from retrieval.engine.values import AnswerOptions, Clarification, HistoryMessage, OpenClarification, SearchFilters
+from retrieval.engine.values import (
+    AnswerOptions,
+    Clarification,
+    HistoryMessage,
+    OpenClarification,
+    SearchFilters,
+)
 from tests.retrieval.engine.steps.document_reader import MemoryReader
 from tests.retrieval.engine.steps.fakes import HANDBOOK, MemorySearcher, MemoryWeb, ask, chunk
 from tests.retrieval.engine.workflows.runs import judgement, names, run, steps
@@ -51,19 +57,27 @@ async def test_a_refusal_leads_to_better_words_a_judgement_and_another_writing(o
     online.reply(match=JUDGE, json=judgement("answer", 1))
     online.reply(match=WRITER, text="Your password has expired [1].")
     searcher = MemorySearcher(HANDBOOK)
-    result, trace, events = await answer("Why am I thrown out of the net in Lakeside?", searcher=searcher)
+    result, trace, events = await answer(
+        "Why am I thrown out of the net in Lakeside?", searcher=searcher
+    )
     assert result.decision == "ANSWER"
     assert "password" in result.text
-    assert next([query.kind for query in request.queries] for request in searcher.requests) == ["original"]
+    assert next([query.kind for query in request.queries] for request in searcher.requests) == [
+        "original"
+    ]
     assert "rewrite" in [query.kind for query in searcher.requests[1].queries]
     assert trace.usage().llm_rounds == 4
     assert events.kinds.count("sources") == 1
 
 
-async def test_what_the_writing_model_refused_is_judged_and_then_the_best_five_others(online) -> None:
+async def test_what_the_writing_model_refused_is_judged_and_then_the_best_five_others(
+    online,
+) -> None:
     online.reply(match=WRITER, text=REFUSAL)
     online.reply(match=JUDGE, json=judgement("no_answer"))
-    chunks = [chunk(number, f"The deposit in hall {number} is EUR {number}.") for number in range(20)]
+    chunks = [
+        chunk(number, f"The deposit in hall {number} is EUR {number}.") for number in range(20)
+    ]
     await answer(CLEAR, chunks)
     (first,) = prompts(online, WRITER)
     judged = prompts(online, JUDGE)
@@ -74,17 +88,23 @@ async def test_what_the_writing_model_refused_is_judged_and_then_the_best_five_o
 async def test_what_was_refused_leaves_its_place_to_others_however_well_it_scores(online) -> None:
     online.reply(match=WRITER, text=REFUSAL)
     online.reply(match=JUDGE, json=judgement("no_answer"))
-    chunks = [chunk(number, f"The deposit in hall {number} is EUR {number}.") for number in range(20)]
+    chunks = [
+        chunk(number, f"The deposit in hall {number} is EUR {number}.") for number in range(20)
+    ]
     await answer(CLEAR, chunks, reranker=CrossEncoder())
     first, second = prompts(online, JUDGE)
     shown = [set(re.findall(r"EUR \d+", prompt)) for prompt in (first, second)]
     assert len(shown[1]) == 5 and not shown[0] & shown[1]
 
 
-async def test_where_the_question_is_unclear_the_judge_sees_more_passages_than_the_writer(online) -> None:
+async def test_where_the_question_is_unclear_the_judge_sees_more_passages_than_the_writer(
+    online,
+) -> None:
     online.reply(match=WRITER, text=UNCLEAR, times=1)
     online.reply(match=JUDGE, json=judgement("ask_back", 1, 12))
-    chunks = [chunk(number, f"The deposit in hall {number} is EUR {number}.") for number in range(20)]
+    chunks = [
+        chunk(number, f"The deposit in hall {number} is EUR {number}.") for number in range(20)
+    ]
     result, _, _ = await answer(CLEAR, chunks)
     assert [prompt.count("EUR") for prompt in prompts(online, WRITER)] == [8]
     assert [prompt.count("EUR") for prompt in prompts(online, JUDGE)] == [12]
@@ -118,14 +138,20 @@ async def test_a_refusal_in_words_of_its_own_is_looked_into_again(online) -> Non
     result, _, events = await answer(CLEAR)
     assert result.decision == "ANSWER"
     assert result.text == events.text
-    assert result.text.startswith("Nothing of that kind is mentioned anywhere.\n\nA second search, with other words:")
+    assert result.text.startswith(
+        "Nothing of that kind is mentioned anywhere.\n\nA second search, with other words:"
+    )
     assert result.text.endswith("The deposit is EUR 300 [1].")
-    assert [result.text[one.start : one.end] for one in result.grounding] == ["The deposit is EUR 300 [1]."]
+    assert [result.text[one.start : one.end] for one in result.grounding] == [
+        "The deposit is EUR 300 [1]."
+    ]
     assert [source.chunk.document_id for source in result.sources if source.cited] == ["d3"]
 
 
 @pytest.mark.parametrize("refusal", [REFUSAL, "Nothing of that kind is mentioned anywhere."])
-async def test_what_the_judge_says_to_answer_is_shown_where_nothing_is_written_from_it(online, refusal: str) -> None:
+async def test_what_the_judge_says_to_answer_is_shown_where_nothing_is_written_from_it(
+    online, refusal: str
+) -> None:
     online.reply(match=WRITER, text=refusal)
     online.reply(match=JUDGE, json=judgement("answer", 1))
     result, trace, events = await answer(CLEAR)
@@ -146,7 +172,9 @@ async def test_refusals_in_words_of_its_own_end_with_the_nearest_passages(online
 
 
 async def test_thoughts_that_only_their_end_marks_are_taken_back(online) -> None:
-    online.reply(match=WRITER, text=f"The deposit of which hall? Of Lakeside.\n</think>\n\n{ANSWER}")
+    online.reply(
+        match=WRITER, text=f"The deposit of which hall? Of Lakeside.\n</think>\n\n{ANSWER}"
+    )
     result, _, events = await answer(CLEAR)
     assert result.text == events.text == ANSWER
     assert "withdrawn" in events.kinds
@@ -158,11 +186,15 @@ async def test_thoughts_that_do_not_end_are_told_and_the_passages_shown(online) 
     result, trace, _ = await answer(CLEAR)
     assert "EUR 300" in result.text
     assert "5000" not in result.text
-    assert [entry["reason"] for entry in trace.degraded] == ["model 'test-chat:latest' thought and came to no answer"]
+    assert [entry["reason"] for entry in trace.degraded] == [
+        "model 'test-chat:latest' thought and came to no answer"
+    ]
 
 
 @pytest.mark.parametrize("broken_off", ["NO_", "Answer: NO_ANS", "Xy ab"])
-async def test_nothing_is_shown_of_a_word_that_the_stream_broke_off_in(online, broken_off: str) -> None:
+async def test_nothing_is_shown_of_a_word_that_the_stream_broke_off_in(
+    online, broken_off: str
+) -> None:
     online.reply(match=WRITER, pieces=[broken_off], text=broken_off, disconnect_after=1)
     result, trace, _ = await answer(CLEAR)
     assert "EUR 300" in result.text
@@ -231,12 +263,22 @@ async def test_readings_that_differ_are_asked_back_about(online) -> None:
 @pytest.mark.parametrize(
     ("nights", "asks", "asked"),
     [
-        (NIGHTS, "Do you mean the hall rules,\nor the guest rules?", "Do you mean the hall rules, or the guest rules?"),
-        ("客人在宿舍可以住几晚？", "您問的是宿舍規定還是訪客規定？", "您问的是宿舍规定还是访客规定？"),
+        (
+            NIGHTS,
+            "Do you mean the hall rules,\nor the guest rules?",
+            "Do you mean the hall rules, or the guest rules?",
+        ),
+        (
+            "客人在宿舍可以住几晚？",
+            "您問的是宿舍規定還是訪客規定？",
+            "您问的是宿舍规定还是访客规定？",
+        ),
         (NIGHTS, "", "Which of these is your question about?"),
     ],
 )
-async def test_the_question_back_is_the_judges_sentence(online, nights: str, asks: str, asked: str) -> None:
+async def test_the_question_back_is_the_judges_sentence(
+    online, nights: str, asks: str, asked: str
+) -> None:
     rivals = [replace(rival, text=f"{rival.text} 客人在宿舍可以住几晚。") for rival in RIVALS]
     online.reply(match="Task: WRITE|任务：作答", text=UNCLEAR)
     judged = {**judgement("ask_back", 1, 2), "clarifying_question": asks}
@@ -276,10 +318,16 @@ async def test_a_greeting_that_the_model_reads_is_replied_to(online) -> None:
     online.reply(match="offer to answer", text="Hello! How can I help?")
     documents = MemoryReader(list(HANDBOOK))
     result, _, _ = await answer("Hello!", HANDBOOK, documents=documents)
-    assert (result.decision, result.text, result.sources) == ("ANSWER", "Hello! How can I help?", ())
+    assert (result.decision, result.text, result.sources) == (
+        "ANSWER",
+        "Hello! How can I help?",
+        (),
+    )
 
 
-async def test_refine_searches_by_text_alone_then_wider_without_the_filters_of_the_question(online) -> None:
+async def test_refine_searches_by_text_alone_then_wider_without_the_filters_of_the_question(
+    online,
+) -> None:
     online.reply(match=WRITER, text=REFUSAL)
     online.reply(match=JUDGE, json=judgement("no_answer"))
     searcher = MemorySearcher(HANDBOOK)
@@ -307,7 +355,9 @@ async def test_filters_that_the_model_reads_hold_for_the_better_search(online) -
 
 
 CUP = WebResult(
-    title="Football cup", url="https://news.example/cup", snippet="The football cup was won by Mill Lane last year."
+    title="Football cup",
+    url="https://news.example/cup",
+    snippet="The football cup was won by Mill Lane last year.",
 )
 
 
@@ -326,12 +376,17 @@ async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_at_last(on
 
 @pytest.mark.parametrize(
     ("error", "said"),
-    [(None, "A search of the web brought no answer"), (WebSearchError("away"), "The web could not be searched")],
+    [
+        (None, "A search of the web brought no answer"),
+        (WebSearchError("away"), "The web could not be searched"),
+    ],
 )
 async def test_no_answer_says_whether_the_web_was_searched(online, error: Any, said: str) -> None:
     online.reply(match=WRITER, text=REFUSAL)
     online.reply(match=JUDGE, json=judgement("no_answer"))
-    result, _, _ = await answer(ask(UNKNOWN, options=AnswerOptions(web_search=True)), web=MemoryWeb(error=error))
+    result, _, _ = await answer(
+        ask(UNKNOWN, options=AnswerOptions(web_search=True)), web=MemoryWeb(error=error)
+    )
     assert result.decision == "NO_ANSWER"
     assert said in result.text
     result, _, _ = await answer(UNKNOWN, web=MemoryWeb(error=error))
@@ -339,7 +394,10 @@ async def test_no_answer_says_whether_the_web_was_searched(online, error: Any, s
 
 
 async def test_a_follow_up_is_searched_with_what_it_leaves_out(offline) -> None:
-    history = (HistoryMessage("user", "What does a late resit cost?"), HistoryMessage("assistant", "EUR 55 [1]"))
+    history = (
+        HistoryMessage("user", "What does a late resit cost?"),
+        HistoryMessage("assistant", "EUR 55 [1]"),
+    )
     result, _, _ = await answer(ask("And when does it close?", history=history))
     assert "1 July" in result.text
 
@@ -353,7 +411,9 @@ async def test_a_follow_up_is_searched_with_what_it_leaves_out(offline) -> None:
         (CLEAR, "> **The deposit for a room in Lakeside hall is EUR 300.** It is paid back"),
     ],
 )
-async def test_offline_answers_are_in_the_questions_language(offline, question: str, lead: str) -> None:
+async def test_offline_answers_are_in_the_questions_language(
+    offline, question: str, lead: str
+) -> None:
     result, trace, _ = await answer(question)
     assert lead in result.text
     assert any(source.cited for source in result.sources)
@@ -373,14 +433,20 @@ async def test_where_a_model_is_required_its_absence_is_an_error(rag_settings) -
 # ------------------------------------------------------------------------------------------------ eight criteria
 def by_criteria(*means: int) -> dict[str, Any]:
     """Of each passage, of 10."""
-    entries = [{"passage": number, "criteria": [mean] * 8} for number, mean in enumerate(means, start=1)]
+    entries = [
+        {"passage": number, "criteria": [mean] * 8} for number, mean in enumerate(means, start=1)
+    ]
     return {"passages": entries, "verdict": "answer"}
 
 
 ROOM_AND_RESIT = "deposit for a room in Lakeside hall, late resit"
 ROOMS = [one for one in HANDBOOK if one.chunk_id in ("k3", "k6")]
 CUP_PAGES = [
-    WebResult(title=f"Cup {number}", url=f"https://example.org/{number}", snippet=f"The cup went to FC Nord {number}.")
+    WebResult(
+        title=f"Cup {number}",
+        url=f"https://example.org/{number}",
+        snippet=f"The cup went to FC Nord {number}.",
+    )
     for number in range(3)
 ]
 
@@ -393,7 +459,9 @@ class NewPages(MemoryWeb):
         return (CUP_PAGES[len(self.asked) - 1],)
 
 
-async def test_by_eight_criteria_it_is_judged_first_and_written_from_what_is_good(online, rag_settings) -> None:
+async def test_by_eight_criteria_it_is_judged_first_and_written_from_what_is_good(
+    online, rag_settings
+) -> None:
     rag_settings(rerank={"evaluator": "eight_criteria"})
     online.reply(match='"criteria"', json=by_criteria(2, 9))
     online.reply(structured=False, text="The deposit for a room in Lakeside hall is EUR 300 [1].")
@@ -402,25 +470,36 @@ async def test_by_eight_criteria_it_is_judged_first_and_written_from_what_is_goo
     assert [source.chunk.chunk_id for source in result.sources] == found[1:]
 
 
-async def test_while_too_few_are_good_the_web_is_searched_in_new_words_three_times(online, rag_settings) -> None:
+async def test_while_too_few_are_good_the_web_is_searched_in_new_words_three_times(
+    online, rag_settings
+) -> None:
     rag_settings(rerank={"evaluator": "eight_criteria", "min_docs": 2})
     online.reply(match='"criteria"', json=by_criteria(1, 1), times=1)
     online.reply(match='"criteria"', json=by_criteria(9, 1, 1), times=1)
     online.reply(match='"criteria"', json=by_criteria(1, 9, 1, 1), times=1)
     online.reply(match='"criteria"', json=by_criteria(9, 9, 1, 1, 1))
     for number in range(3):
-        online.reply(match="one query for a search engine", json={"query": f"football cup {number}"}, times=1)
+        online.reply(
+            match="one query for a search engine", json={"query": f"football cup {number}"}, times=1
+        )
     online.reply(structured=False, text="FC Nord [1].")
     web = NewPages()
     question = ask("Who won the deposit and the resit cup?", options=AnswerOptions(web_search=True))
     result, trace, _ = await answer(question, ROOMS, web=web)
     assert web.queries == ["football cup 0", "football cup 1", "football cup 2"]
-    assert [step.detail["good"] for step in steps(trace, "assess") if "good" in step.detail] == [0, 1, 1, 2]
+    assert [step.detail["good"] for step in steps(trace, "assess") if "good" in step.detail] == [
+        0,
+        1,
+        1,
+        2,
+    ]
     assert result.decision == "ANSWER"
     assert {source.chunk.kind for source in result.sources} == {"web"}
 
 
-async def test_what_is_good_but_too_little_is_written_from_once_the_web_was_tried(online, rag_settings) -> None:
+async def test_what_is_good_but_too_little_is_written_from_once_the_web_was_tried(
+    online, rag_settings
+) -> None:
     rag_settings(rerank={"evaluator": "eight_criteria", "min_docs": 2})
     online.reply(match='"criteria"', json=by_criteria(9, 1))
     online.reply(structured=False, text="The deposit for a room in Lakeside hall is EUR 300 [1].")

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from retrieval.engine.ports import SearchRequest, SearchResult
-from retrieval.engine.values import CollectionRef, EmbeddingSpace, ScoredChunk, Scores, SearchFilters, SearchScope
+from retrieval.engine.values import (
+    CollectionRef,
+    EmbeddingSpace,
+    ScoredChunk,
+    Scores,
+    SearchFilters,
+    SearchScope,
+)
 from retrieval.engine.workflows.registry import NAMES
 from tests.retrieval.engine.steps.fakes import HANDBOOK, MemorySearcher, ask
 from tests.retrieval.engine.workflows.runs import names, run
@@ -30,7 +37,9 @@ def message(text: str, **fields: object):
 
 @every_workflow
 @pytest.mark.parametrize("text", ["hello", "Thanks!", "what can you do?"])
-async def test_without_a_model_the_help_stands_in_place_of_random_passages(offline, name: str, text: str) -> None:
+async def test_without_a_model_the_help_stands_in_place_of_random_passages(
+    offline, name: str, text: str
+) -> None:
     result, trace, events = await run(name, message(text), searcher=Nearest(HANDBOOK))
     assert result.decision == "ANSWER"
     assert "handbook" in result.text and "Three things to try" in result.text
@@ -39,13 +48,19 @@ async def test_without_a_model_the_help_stands_in_place_of_random_passages(offli
 
 
 async def test_the_help_is_in_the_language_of_the_message(offline) -> None:
-    result, *_ = await run("corrective", message("你能做什么？", language="zh-hans"), searcher=Nearest(HANDBOOK))
+    result, *_ = await run(
+        "corrective", message("你能做什么？", language="zh-hans"), searcher=Nearest(HANDBOOK)
+    )
     assert "可以试试这三件事" in result.text
 
 
 @every_workflow
-@pytest.mark.parametrize("text", ["Wie hoch ist die Kaution?", "Kaution für ein Zimmer", "Where can I park?"])
-async def test_a_question_in_other_words_gets_the_nearest_passages_and_the_help(offline, name: str, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["Wie hoch ist die Kaution?", "Kaution für ein Zimmer", "Where can I park?"]
+)
+async def test_a_question_in_other_words_gets_the_nearest_passages_and_the_help(
+    offline, name: str, text: str
+) -> None:
     result, trace, events = await run(name, message(text), searcher=Nearest(HANDBOOK))
     assert result.decision == "ANSWER" and result.text == events.text
     line = "No AI model is connected. These passages fit best."
@@ -63,7 +78,11 @@ async def test_what_no_passage_is_near_to_lists_what_is_nearest_below_the_help(o
 
 async def test_filters_of_the_request_hold_for_what_is_nearest(offline) -> None:
     searcher = Nearest(HANDBOOK)
-    await run("corrective", message("Kaution?", filters=SearchFilters(department="Housing")), searcher=searcher)
+    await run(
+        "corrective",
+        message("Kaution?", filters=SearchFilters(department="Housing")),
+        searcher=searcher,
+    )
     assert [request.filters.department for request in searcher.requests] == ["Housing"]
 
 
@@ -77,11 +96,17 @@ async def test_a_message_that_names_a_value_is_looked_up_though_no_word_of_it_st
 
 
 @every_workflow
-async def test_a_model_replies_directly_where_it_says_that_no_document_is_asked_for(online, name: str) -> None:
+async def test_a_model_replies_directly_where_it_says_that_no_document_is_asked_for(
+    online, name: str
+) -> None:
     online.reply(match=ROUTE, json={"task": "chat"})
-    online.reply(match='"route"', json={"route": "direct", "standalone_question": "hello", "queries": []})
+    online.reply(
+        match='"route"', json={"route": "direct", "standalone_question": "hello", "queries": []}
+    )
     online.reply(match="grade|score", structured=True, json={"score": 9, "missing": ""})
-    online.reply(match="(?s)<help>.*handbook", structured=False, text="Hello! Ask me about the handbook.")
+    online.reply(
+        match="(?s)<help>.*handbook", structured=False, text="Hello! Ask me about the handbook."
+    )
     result, trace, _ = await run(name, message("hello"), searcher=Nearest(HANDBOOK))
     assert (result.decision, result.text) == ("ANSWER", "Hello! Ask me about the handbook.")
     assert "retrieve" not in names(trace)
@@ -96,7 +121,9 @@ async def test_the_help_serves_where_a_model_fails_to_reply(online) -> None:
 
 async def test_a_question_in_words_of_its_own_is_looked_up_with_a_model(online) -> None:
     online.reply(match=ROUTE, json={"task": ""})
-    _, trace, _ = await run("corrective", message("Wie hoch ist die Kaution?"), searcher=Nearest(HANDBOOK))
+    _, trace, _ = await run(
+        "corrective", message("Wie hoch ist die Kaution?"), searcher=Nearest(HANDBOOK)
+    )
     assert "retrieve" in names(trace)
 
 

@@ -90,7 +90,9 @@ async def test_every_workflow_reads_the_whole_document(offline, name: str) -> No
 async def test_words_alone_ask_for_no_whole_document(offline) -> None:
     reader = MemoryReader(ALL)
     tools = make_tools(settings.RAG, ALL, documents=reader)
-    await get_workflow("corrective").answer(ask("Summarise the Thesis Guide"), engine=tools, trace=Trace())
+    await get_workflow("corrective").answer(
+        ask("Summarise the Thesis Guide"), engine=tools, trace=Trace()
+    )
     assert "documents" not in reader.reads and "chunks" not in reader.reads
 
 
@@ -100,7 +102,12 @@ async def test_changes_are_listed_with_both_versions_cited(offline) -> None:
     assert "New: “Appeals are sent within 14 days to the head of circulation.” [4]" in result.text
     assert "Gone: “Fines are paid at the desk.” [3]" in result.text
     assert "A loan ends" not in result.text
-    assert [source.chunk.chunk_id for source in result.sources] == ["loans22-0", "loans25-0", "loans22-1", "loans25-1"]
+    assert [source.chunk.chunk_id for source in result.sources] == [
+        "loans22-0",
+        "loans25-0",
+        "loans22-1",
+        "loans25-1",
+    ]
 
 
 async def test_a_list_needs_a_model(offline) -> None:
@@ -124,7 +131,10 @@ async def test_a_document_outside_the_scope_is_not_there(offline) -> None:
 # ------------------------------------------------------------------------------------------------ chosen by a model
 async def test_where_passages_do_not_answer_a_model_may_have_whole_documents_read(online) -> None:
     online.reply(structured=False, match="Task: WRITE", text="NO_ANSWER")
-    online.reply(match="wants whole documents read", json={"evidence": "", "task": "compare", "documents": [1, 2]})
+    online.reply(
+        match="wants whole documents read",
+        json={"evidence": "", "task": "compare", "documents": [1, 2]},
+    )
     online.reply(structured=False, text="Students may borrow 12 books instead of 8.")
     trace = Trace()
     tools = make_tools(settings.RAG, ALL, documents=MemoryReader([*OLD, *NEW]))
@@ -166,7 +176,10 @@ async def test_a_long_document_is_read_in_parts_that_fit(online) -> None:
     assert "EUR 101 [1]" in result.text and "EUR 140" in result.text
     assert len(result.sources) <= 40 and all(source.cited for source in result.sources)
     told = [text for text in events.told if text.endswith("of 40 sections")]
-    assert (told[0], told[-1]) == ("Read 0 of 40 sections", "Read 40 of 40 sections")  # before the first call, too
+    assert (told[0], told[-1]) == (
+        "Read 0 of 40 sections",
+        "Read 40 of 40 sections",
+    )  # before the first call, too
     noted = next(step for step in trace.steps if step.name == "compress")
     assert noted.detail["read"] == 40 and noted.detail["calls"] == len(parts)
 
@@ -231,7 +244,10 @@ async def test_a_list_has_a_row_for_each_kind_with_the_sentence_that_says_it(onl
     online.reply(structured=True, match="You read a part", json={"rows": ROWS})
     online.reply(structured=True, match="You check a list", json={"right": [2, 3, 4, 5]})
     result, _, _ = await answer("list", "thesis")
-    assert "**Deadlines**\n\n- **by 15 May 2026**: The thesis is handed in by 15 May 2026. [1]" in result.text
+    assert (
+        "**Deadlines**\n\n- **by 15 May 2026**: The thesis is handed in by 15 May 2026. [1]"
+        in result.text
+    )
     assert "**Amounts**\n\n- **EUR 120**: A second submission costs EUR 120. [2]" in result.text
     assert "**Contacts**\n\n- **thesis@northlake.example**: " in result.text
     assert [source.chunk.seq for source in result.sources] == [1, 2]

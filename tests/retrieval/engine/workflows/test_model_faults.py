@@ -17,8 +17,13 @@ from retrieval.engine.workflows.registry import NAMES, get_workflow
 from tests.retrieval.engine.steps.fakes import HANDBOOK, Events, ask, make_tools
 
 QUESTION = "What is the deposit for a room in Lakeside hall?"
-HISTORY = (HistoryMessage("user", "I want to live on the campus."), HistoryMessage("assistant", "There are two halls."))
-ANSWER = "The deposit for a room in Lakeside hall is EUR 300 [1]. It is paid back within 30 days [1]."
+HISTORY = (
+    HistoryMessage("user", "I want to live on the campus."),
+    HistoryMessage("assistant", "There are two halls."),
+)
+ANSWER = (
+    "The deposit for a room in Lakeside hall is EUR 300 [1]. It is paid back within 30 days [1]."
+)
 GENEROUS_S = 60.0  # only a hang takes so long
 # Only for faults that are a silence: a call that is well may take its time on a busy machine.
 SHORT = {"first_token_timeout_s": 0.2, "structured_timeout_s": 0.2}
@@ -50,7 +55,9 @@ NONSENSE: dict[str, dict[str, Any]] = {
     "malformed JSON": {"text": '{"scores": [{"passage": 1, '},
     "no JSON": {"text": "I would rather not."},
     "JSON of the wrong shape": {"json": {"wrong": 1}},
-    "JSON of wrong types": {"json": {"scores": "high", "tasks": 7, "queries": None, "verdict": 3, "route": []}},
+    "JSON of wrong types": {
+        "json": {"scores": "high", "tasks": 7, "queries": None, "verdict": 3, "route": []}
+    },
     "endless JSON": {"text": '{"queries": ["', "endless": True},
 }
 
@@ -63,7 +70,9 @@ def each(faults: Mapping[str, Any], *everywhere: str) -> Any:
 
 
 @pytest.fixture(params=NAMES)
-def workflow(request: pytest.FixtureRequest, rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+def workflow(
+    request: pytest.FixtureRequest, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> str:
     """Each of them, with limits that a test can wait for."""
     rag_settings(ollama={"max_answer_tokens": 24})
     monkeypatch.setattr("retrieval.engine.providers.ollama.BUSY_RETRY_S", 0.01)
@@ -78,7 +87,9 @@ async def answered(
     trace = Trace(events)
     try:
         async with asyncio.timeout(GENEROUS_S):
-            answer = await get_workflow(name).answer(ask(text, history=history, **asked), engine=tools, trace=trace)
+            answer = await get_workflow(name).answer(
+                ask(text, history=history, **asked), engine=tools, trace=trace
+            )
     finally:
         await tools.models.close()
     return answer, trace, events
@@ -139,10 +150,14 @@ async def test_an_answer_that_breaks_off_is_marked_as_a_part(
 
 
 @each(NONSENSE, "JSON of wrong types")
-async def test_nonsense_in_place_of_json_leaves_the_answer_whole(online, workflow: str, fault: str) -> None:
+async def test_nonsense_in_place_of_json_leaves_the_answer_whole(
+    online, workflow: str, fault: str
+) -> None:
     online.reply(structured=True, **NONSENSE[fault])
     online.reply(structured=False, text="The deposit for a room in Lakeside hall is EUR 300 [1].")
-    answer, trace, events = await answered(workflow, options=AnswerOptions(judge=True))  # judged before it is written
+    answer, trace, events = await answered(
+        workflow, options=AnswerOptions(judge=True)
+    )  # judged before it is written
     assert answer.text == events.text == "The deposit for a room in Lakeside hall is EUR 300 [1]."
     assert (answer.decision, answer.partial) == ("ANSWER", False)
     assert_told(trace)

@@ -39,7 +39,9 @@ async def test_of_a_models_plan_only_what_can_run_is_kept(online, deps: Deps) ->
 
 
 async def test_a_plan_that_searches_for_nothing_is_the_question_itself(online, deps: Deps) -> None:
-    online.reply(match="You plan how", json=drafted({"id": "t1", "type": "hyde", "input": "deposit"}))
+    online.reply(
+        match="You plan how", json=drafted({"id": "t1", "type": "hyde", "input": "deposit"})
+    )
     plan = await make_plan(deps, ask(QUESTION), web=True, memories="-")
     assert [(task.type, task.input) for task in plan.tasks] == [("retrieve", QUESTION)]
     assert deps.trace.steps[0].status == "degraded"

@@ -7,7 +7,14 @@ import pytest
 
 from retrieval.engine.ports import WebResult
 from retrieval.engine.values import AnswerOptions
-from tests.retrieval.engine.steps.fakes import EMPTY_SCOPE, HANDBOOK, MemorySearcher, MemoryWeb, ask, chunk
+from tests.retrieval.engine.steps.fakes import (
+    EMPTY_SCOPE,
+    HANDBOOK,
+    MemorySearcher,
+    MemoryWeb,
+    ask,
+    chunk,
+)
 from tests.retrieval.engine.workflows.runs import names, run
 
 answer = partial(run, "react")
@@ -33,11 +40,19 @@ async def test_a_clear_query_goes_straight_to_search_and_takes_three_rounds(onli
     result, trace, events = await answer(CLEAR, searcher=searcher)
     assert result.decision == "ANSWER"
     assert "EUR 300" in result.text
-    assert [source.chunk.title for source in result.sources if source.cited] == ["Student Housing Policy"]
-    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (3, 4)  # the second look comes behind the text
+    assert [source.chunk.title for source in result.sources if source.cited] == [
+        "Student Housing Policy"
+    ]
+    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (
+        3,
+        4,
+    )  # the second look comes behind the text
     assert "rewrite" not in names(trace)
     assert [query.text for query in searcher.requests[0].queries] == [CLEAR]
-    assert [name for kind, name in events.log if kind == "tool"] == ["search", "relevance_evaluator"]
+    assert [name for kind, name in events.log if kind == "tool"] == [
+        "search",
+        "relevance_evaluator",
+    ]
 
 
 async def test_a_query_that_the_model_calls_chatty_is_rewritten_first(online) -> None:
@@ -51,7 +66,9 @@ async def test_a_query_that_the_model_calls_chatty_is_rewritten_first(online) ->
 
 
 @pytest.mark.parametrize(("message", "rewritten"), [(CHATTY, 0), ("deposit?", 1)])
-async def test_without_the_models_word_length_alone_routes(online, message: str, rewritten: int) -> None:
+async def test_without_the_models_word_length_alone_routes(
+    online, message: str, rewritten: int
+) -> None:
     online.reply(match=ROUTES, status=500)
     online.reply(match="SUFFICIENT", json=ENOUGH)
     _, trace, _ = await answer(message)
@@ -95,7 +112,9 @@ async def test_too_little_is_searched_for_again_with_what_is_missing(online) -> 
 @pytest.mark.parametrize("message", [CLEAR, CHATTY])
 async def test_there_are_never_more_than_two_rewrites(online, message: str) -> None:
     for number in range(5):
-        online.reply(match="Tried before", json={"query": f"deposit room wording {number}"}, times=1)
+        online.reply(
+            match="Tried before", json={"query": f"deposit room wording {number}"}, times=1
+        )
     online.reply(match=ROUTES, json={"route": "rewrite"})
     online.reply(match="SUFFICIENT", json=TOO_LITTLE)
     _, trace, _ = await answer(message)
@@ -113,7 +132,9 @@ async def test_a_question_that_nothing_answers_gets_no_answer(online) -> None:
     assert result.text == events.text
 
 
-async def test_after_the_rewrites_it_is_answered_from_what_there_is_and_not_confirmed(online) -> None:
+async def test_after_the_rewrites_it_is_answered_from_what_there_is_and_not_confirmed(
+    online,
+) -> None:
     online.reply(match="SUFFICIENT", json=TOO_LITTLE)
     result, trace, _ = await answer(CLEAR)
     assert (result.decision, result.support) == ("ANSWER", "none")
@@ -129,7 +150,9 @@ async def test_a_request_may_have_it_refuse_after_the_rewrites(online) -> None:
 
 
 @pytest.mark.parametrize(("forced", "offered"), [(None, True), (True, False)])
-async def test_a_forced_answer_is_not_offered_a_refusal(online, forced: bool | None, offered: bool) -> None:
+async def test_a_forced_answer_is_not_offered_a_refusal(
+    online, forced: bool | None, offered: bool
+) -> None:
     online.reply(match="SUFFICIENT", json=TOO_LITTLE)
     await answer(ask(CLEAR, options=AnswerOptions(force_generate=forced)))
     (writing,) = [request.prompt for request in online.chats if "Task: WRITE" in request.prompt]
@@ -138,9 +161,13 @@ async def test_a_forced_answer_is_not_offered_a_refusal(online, forced: bool | N
 
 async def test_the_evaluator_is_shown_what_the_writer_is_given(online) -> None:
     online.reply(match="SUFFICIENT", json=ENOUGH)
-    halls = [chunk(number, f"The deposit for hall {number} is EUR {number}.") for number in range(9)]
+    halls = [
+        chunk(number, f"The deposit for hall {number} is EUR {number}.") for number in range(9)
+    ]
     await answer("What is the deposit for a hall?", halls)
-    shown = [re.findall(r"EUR \d", request.prompt) for request in online.chats if "EUR" in request.prompt]
+    shown = [
+        re.findall(r"EUR \d", request.prompt) for request in online.chats if "EUR" in request.prompt
+    ]
     assert shown[0] == shown[1] and len(shown[0]) == 9
 
 
@@ -149,7 +176,9 @@ WEB = AnswerOptions(web_search=True)
 ABSENT = "How much does parking at Lakeside cost a day?"
 
 
-async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_after_the_rewrites(online) -> None:
+async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_after_the_rewrites(
+    online,
+) -> None:
     online.reply(match="Tried before", json={"query": "parking fee"}, times=1)
     online.reply(match="Tried before", json={"query": "car park Lakeside"})
     online.reply(match="SUFFICIENT", json=TOO_LITTLE, times=3)

@@ -47,7 +47,9 @@ async def test_too_few_relevant_documents_are_searched_for_again_in_other_words(
     online.reply(match=REWRITE, json=rewritten("deposit Lakeside hall"))
     online.reply(structured=False, text="EUR 300 [1].")
     searcher = MemorySearcher(HANDBOOK)
-    result, _, _ = await answer("How much money must I put down in advance to live there?", searcher=searcher)
+    result, _, _ = await answer(
+        "How much money must I put down in advance to live there?", searcher=searcher
+    )
     assert result.decision == "ANSWER"
     assert [request.queries[0].text for request in searcher.requests][1] == "deposit Lakeside hall"
     assert [source.chunk.chunk_id for source in result.sources] == ["k3"]
@@ -65,14 +67,18 @@ async def test_at_most_three_rewrites_then_no_answer_when_nothing_has_passed(onl
     assert "all rewrites are used up" in steps(trace, "assess")[-2].summary
 
 
-async def test_with_what_passed_it_answers_once_the_rewrites_are_used_up(online, rag_settings) -> None:
+async def test_with_what_passed_it_answers_once_the_rewrites_are_used_up(
+    online, rag_settings
+) -> None:
     rag_settings(self_corrective={"max_rewrites": 1})
     online.reply(match=rf"(?s){GRADE}.*borrow 12", json=verdict(True))
     online.reply(match=GRADE, json=verdict(False))
     online.reply(match=REWRITE, json=rewritten("resit costs"))
     result, trace, _ = await answer(LOANS)
     assert result.decision == "ANSWER"
-    assert [source.chunk.chunk_id for source in result.sources] == ["k1"], "what passed in the first search stays"
+    assert [source.chunk.chunk_id for source in result.sources] == ["k1"], (
+        "what passed in the first search stays"
+    )
     assert len(steps(trace, "rewrite")) == 1
 
 
@@ -81,8 +87,14 @@ async def test_the_graders_reasons_are_in_the_path_and_in_the_prompt_of_the_rewr
     online.reply(match=GRADE, json=verdict(False) | {"reasoning": reason})
     _, trace, _ = await answer(LOANS)
     documents = steps(trace, "grade")[0].detail["documents"]
-    assert {row["reason"] for row in documents} == {"it is about ‹/passages› rooms, not about the cup"}
-    prompts = [call.prompt.user for call in trace.calls if call.prompt_name == "retry_rewrite" and call.prompt]
+    assert {row["reason"] for row in documents} == {
+        "it is about ‹/passages› rooms, not about the cup"
+    }
+    prompts = [
+        call.prompt.user
+        for call in trace.calls
+        if call.prompt_name == "retry_rewrite" and call.prompt
+    ]
     assert "(rejected: it is about ‹/passages› rooms, not about the cup)" in prompts[0]
 
 
@@ -92,7 +104,9 @@ async def test_a_grade_without_a_reason_stands(online) -> None:
     assert steps(trace, "grade")[0].detail["documents"][0]["reason"] == "the model says: relevant"
 
 
-async def test_where_it_is_to_answer_in_any_case_it_writes_from_the_best_of_what_failed(online) -> None:
+async def test_where_it_is_to_answer_in_any_case_it_writes_from_the_best_of_what_failed(
+    online,
+) -> None:
     online.reply(match=GRADE, json=verdict(False))
     online.reply(structured=False, text="12 books [1].")
     question = ask(LOANS, options=AnswerOptions(force_generate=True, max_rewrites=0))
@@ -128,7 +142,9 @@ async def test_a_query_that_was_tried_before_is_not_searched_for_again(online) -
 
 
 @pytest.mark.parametrize(("pass_rate", "rewrites"), [(0.4, 0), (0.5, 0), (0.8, 1)])
-async def test_a_request_decides_how_many_must_pass(online, pass_rate: float, rewrites: int) -> None:
+async def test_a_request_decides_how_many_must_pass(
+    online, pass_rate: float, rewrites: int
+) -> None:
     online.reply(match=rf"(?s){GRADE}.*borrow 12", json=verdict(True))
     online.reply(match=GRADE, json=verdict(False))
     online.reply(match=REWRITE, json=rewritten("loan rules"))
@@ -139,7 +155,9 @@ async def test_a_request_decides_how_many_must_pass(online, pass_rate: float, re
 
 # ------------------------------------------------------------------------------------------------ the web
 WEB = AnswerOptions(web_search=True)
-CUP = WebResult(title="Cup final", url="https://x.test/cup", snippet="FC Nord won the football cup last year.")
+CUP = WebResult(
+    title="Cup final", url="https://x.test/cup", snippet="FC Nord won the football cup last year."
+)
 
 
 async def test_the_web_is_searched_when_nothing_of_the_documents_has_passed(offline) -> None:
@@ -154,9 +172,15 @@ async def test_the_web_is_searched_when_nothing_of_the_documents_has_passed(offl
 
 
 async def test_a_follow_up_is_graded_as_the_question_that_it_means(online) -> None:
-    online.reply(match="standalone_question", json={"standalone_question": "What is the deposit for Lakeside hall?"})
+    online.reply(
+        match="standalone_question",
+        json={"standalone_question": "What is the deposit for Lakeside hall?"},
+    )
     online.reply(match=GRADE, json=verdict(True))
-    history = (HistoryMessage("user", "Tell me about Lakeside hall."), HistoryMessage("assistant", "It is a hall."))
+    history = (
+        HistoryMessage("user", "Tell me about Lakeside hall."),
+        HistoryMessage("assistant", "It is a hall."),
+    )
     await answer(ask("What is the deposit?", history=history))
     graded = next(request.prompt for request in online.chats if GRADE in request.prompt)
     assert graded.rstrip().endswith("Question: What is the deposit for Lakeside hall?")
@@ -172,7 +196,10 @@ class NearAndFar(MemorySearcher):
 
     async def search(self, request: SearchRequest) -> SearchResult:
         hits = (await super().search(request)).candidates
-        near = (replace(hit, scores=replace(hit.scores, dense=0.8 - 0.1 * i)) for i, hit in enumerate(hits))
+        near = (
+            replace(hit, scores=replace(hit.scores, dense=0.8 - 0.1 * i))
+            for i, hit in enumerate(hits)
+        )
         if not self.by_words:
             near = (replace(hit, scores=replace(hit.scores, bm25=None)) for hit in near)
         return SearchResult(candidates=tuple(near))
@@ -187,13 +214,21 @@ class FoundByWordsToo(NearAndFar):
 async def test_a_request_says_how_similar_a_document_has_to_be(
     offline, least: float, graded: int, searcher: Any
 ) -> None:
-    question = ask("borrow books deposit hall room", options=AnswerOptions(min_similarity=least, max_rewrites=0))
+    question = ask(
+        "borrow books deposit hall room",
+        options=AnswerOptions(min_similarity=least, max_rewrites=0),
+    )
     _, trace, _ = await answer(question, searcher=searcher(HANDBOOK))
     assert steps(trace, "grade")[0].detail["total_count"] == graded
-    assert steps(trace, "order")[0].summary == f"left out {3 - graded} passages less similar than {least}"
+    assert (
+        steps(trace, "order")[0].summary
+        == f"left out {3 - graded} passages less similar than {least}"
+    )
 
 
-async def test_unless_a_request_says_so_what_words_found_stays(offline, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unless_a_request_says_so_what_words_found_stays(
+    offline, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("retrieval.engine.workflows.self_corrective.limits.MIN_SIMILARITY", 0.75)
     question = ask("borrow books deposit hall room", options=AnswerOptions(max_rewrites=0))
     _, trace, _ = await answer(question, searcher=FoundByWordsToo(HANDBOOK))
@@ -201,6 +236,8 @@ async def test_unless_a_request_says_so_what_words_found_stays(offline, monkeypa
 
 
 async def test_where_no_vectors_were_searched_nothing_is_too_far(offline) -> None:
-    question = ask("borrow books deposit hall room", options=AnswerOptions(min_similarity=0.9, max_rewrites=0))
+    question = ask(
+        "borrow books deposit hall room", options=AnswerOptions(min_similarity=0.9, max_rewrites=0)
+    )
     _, trace, _ = await answer(question)
     assert steps(trace, "grade")[0].detail["total_count"] == 3

@@ -46,7 +46,9 @@ def text_file(name: str = "rules.txt", data: bytes = b"Ten books.") -> SimpleUpl
 
 def upload(client: APIClient, *files: SimpleUploadedFile, **fields: Any) -> Any:
     """The response of POST /api/documents."""
-    return client.post("/api/documents", {"file": list(files) or [text_file()], **fields}, format="multipart")
+    return client.post(
+        "/api/documents", {"file": list(files) or [text_file()], **fields}, format="multipart"
+    )
 
 
 def repair_index() -> None:

@@ -45,8 +45,15 @@ def content(client: APIClient, document: Document, **query: Any) -> Any:
 def test_markdown_is_shown_as_it_is_meant(client: APIClient, user: User) -> None:
     html = content(client, own(user, MARKDOWN, "a.md"))["html"]
     assert "<h3>Loans</h3>" in html and "<strong>ten</strong>" in html
-    assert '<a href="https://example.org/loans" rel="noopener noreferrer nofollow">the site</a>' in html
-    assert '<th dir="auto">Group</th>' in html and '<td dir="auto">40</td>' in html and "<li>two</li>" in html
+    assert (
+        '<a href="https://example.org/loans" rel="noopener noreferrer nofollow">the site</a>'
+        in html
+    )
+    assert (
+        '<th dir="auto">Group</th>' in html
+        and '<td dir="auto">40</td>' in html
+        and "<li>two</li>" in html
+    )
 
 
 STAFF_FEE = '<th dir="auto">Fee</th></tr></thead><tbody><tr><td dir="auto">Staff</td><td dir="auto">5</td></tr>'
@@ -72,7 +79,9 @@ def test_every_kind_is_shown_with_headings_and_tables(
 
 
 @pytest.mark.parametrize("name", ["a.md", "a.txt", "a.html", "a.csv"])
-def test_nothing_in_a_file_becomes_a_script_or_loads_from_elsewhere(client: APIClient, user: User, name: str) -> None:
+def test_nothing_in_a_file_becomes_a_script_or_loads_from_elsewhere(
+    client: APIClient, user: User, name: str
+) -> None:
     hostile = (
         "# <script>alert(1)</script>\n\n<img src=x onerror=alert(1)> and [go](javascript:alert(1)) ![i](http://x/y.png)\n\n"
         "[go](data:text/html,x) <a href='javascript:alert(1)' onclick=x>link</a> <iframe src=//x></iframe>\n\n"
@@ -86,14 +95,18 @@ def test_nothing_in_a_file_becomes_a_script_or_loads_from_elsewhere(client: APIC
     assert all(element.get("href", "http:").startswith("http") for element in elements)
 
 
-def test_a_huge_table_comes_in_parts_whose_texts_follow_each_other(client: APIClient, user: User) -> None:
+def test_a_huge_table_comes_in_parts_whose_texts_follow_each_other(
+    client: APIClient, user: User
+) -> None:
     rows = "\n".join(f"| {number} | {'x' * 40} |" for number in range(2000))
     document = own(user, f"| no | text |\n|---|---|\n{rows}\n", "a.md")
     count = content(client, document)["part_count"]
     assert count > 5
     shown = [content(client, document, part=number)["html"] for number in range(1, count + 1)]
     assert max(map(len, shown)) < 10 * PART_CHARS
-    numbers = [int(number) for html in shown for number in re.findall(r'<td dir="auto">(\d+)</td>', html)]
+    numbers = [
+        int(number) for html in shown for number in re.findall(r'<td dir="auto">(\d+)</td>', html)
+    ]
     assert numbers == list(range(2000))
 
 
@@ -116,7 +129,9 @@ def test_a_document_says_what_was_not_read(client: APIClient, user: User) -> Non
     assert "<li>1 picture without text</li><li>1 drawing</li>" in page
 
 
-def test_a_stranger_and_a_part_that_is_not_there_get_404(client: APIClient, stranger: APIClient, user: User) -> None:
+def test_a_stranger_and_a_part_that_is_not_there_get_404(
+    client: APIClient, stranger: APIClient, user: User
+) -> None:
     document = own(user, MARKDOWN, "a.md")
     assert stranger.get(f"/api/documents/{document.pk}/content").status_code == 404
     assert client.get(f"/api/documents/{document.pk}/content", {"part": 2}).status_code == 404

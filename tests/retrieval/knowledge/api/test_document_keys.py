@@ -22,7 +22,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ADDRESS = "/api/documents/by-key/wiki/loans/rules.txt"
 
 
-def put(client: APIClient, data: bytes = b"Ten books.", address: str = ADDRESS, **fields: Any) -> Any:
+def put(
+    client: APIClient, data: bytes = b"Ten books.", address: str = ADDRESS, **fields: Any
+) -> Any:
     return client.put(address, {"file": text_file("rules.txt", data), **fields}, format="multipart")
 
 
@@ -37,7 +39,11 @@ def make_ready() -> None:
 
 def test_the_same_content_again_is_read_once(client: APIClient) -> None:
     first, again = put(client, title="Loans"), put(client)
-    assert (first.status_code, first.json()["outcome"], first.json()["title"]) == (202, "added", "Loans")
+    assert (first.status_code, first.json()["outcome"], first.json()["title"]) == (
+        202,
+        "added",
+        "Loans",
+    )
     assert (again.status_code, again.json()["outcome"]) == (200, "unchanged")
     assert again.json()["id"] == first.json()["id"] and IngestJob.objects.count() == 1
     assert put(client, department="Library").json()["outcome"] == "unchanged"
@@ -49,7 +55,10 @@ def test_the_hash_alone_is_enough_where_nothing_changed(client: APIClient) -> No
     assert client.put(ADDRESS, {"content_hash": digest}, format="multipart").status_code == 409
     assert put(client, content_hash="0" * 64).status_code == 400 and not Document.objects.exists()
     put(client, content_hash=digest)
-    assert client.put(ADDRESS, {"content_hash": digest}, format="multipart").json()["outcome"] == "unchanged"
+    assert (
+        client.put(ADDRESS, {"content_hash": digest}, format="multipart").json()["outcome"]
+        == "unchanged"
+    )
 
 
 def test_changed_content_takes_the_place_and_one_earlier_version_stays(client: APIClient) -> None:
@@ -57,8 +66,14 @@ def test_changed_content_takes_the_place_and_one_earlier_version_stays(client: A
     for n in range(4):
         ids.append(put(client, f"{n} books.".encode()).json()["id"])
         make_ready()
-    assert [str(pk) for pk in Document.objects.order_by("created_at").values_list("pk", flat=True)] == ids[-2:]
-    assert str(Document.objects.get(superseded_at=None).pk) == ids[-1] == str(DocumentKey.objects.get().document_id)
+    assert [
+        str(pk) for pk in Document.objects.order_by("created_at").values_list("pk", flat=True)
+    ] == ids[-2:]
+    assert (
+        str(Document.objects.get(superseded_at=None).pk)
+        == ids[-1]
+        == str(DocumentKey.objects.get().document_id)
+    )
 
 
 def test_content_that_comes_back_is_in_force_again(client: APIClient) -> None:
@@ -90,7 +105,9 @@ def test_keys_of_one_content_share_a_document_until_the_last_one_goes(client: AP
     assert not Document.objects.exists() and not DocumentKey.objects.exists()
 
 
-def test_a_deletion_takes_earlier_versions_along_but_nothing_that_a_person_uploaded(client: APIClient) -> None:
+def test_a_deletion_takes_earlier_versions_along_but_nothing_that_a_person_uploaded(
+    client: APIClient,
+) -> None:
     uploaded = upload(client, text_file("mine.txt", b"Mine.")).json()["documents"][0]["id"]
     put(client, b"Mine.", "/api/documents/by-key/wiki/mine.txt")
     for data in (b"A", b"B"):
@@ -105,16 +122,25 @@ def test_a_document_that_moved_away_is_its_new_collections(client: APIClient) ->
     moved = put(client).json()["id"]
     make_ready()
     document = Document.objects.get()
-    document_move(document=document, collection=CollectionFactory(name="archive", owner=document.collection.owner))
+    document_move(
+        document=document,
+        collection=CollectionFactory(name="archive", owner=document.collection.owner),
+    )
     assert not DocumentKey.objects.exists()
     assert put(client, b"Eleven books.").json()["outcome"] == "added"
     make_ready()
     client.delete(ADDRESS)
     document = Document.objects.get()
-    assert (str(document.pk), document.superseded_at, document.collection.name) == (moved, None, "archive")
+    assert (str(document.pk), document.superseded_at, document.collection.name) == (
+        moved,
+        None,
+        "archive",
+    )
 
 
-def test_a_key_is_the_collections_and_its_editors_own(client: APIClient, stranger: APIClient, user: User) -> None:
+def test_a_key_is_the_collections_and_its_editors_own(
+    client: APIClient, stranger: APIClient, user: User
+) -> None:
     CollectionFactory(name="policies", visibility="public")
     mine = put(client, collection="policies").json()["id"]  # a plain name is one's own collection
     assert stranger.delete(f"{ADDRESS}?collection={user.username}/policies").status_code == 204
@@ -124,13 +150,17 @@ def test_a_key_is_the_collections_and_its_editors_own(client: APIClient, strange
     assert str(Document.objects.get().pk) == mine
 
 
-@pytest.mark.parametrize("address", [f"/api/documents/by-key/wiki/{'x' * 501}", "/api/documents/by-key/wiki/a%00b"])
+@pytest.mark.parametrize(
+    "address", [f"/api/documents/by-key/wiki/{'x' * 501}", "/api/documents/by-key/wiki/a%00b"]
+)
 def test_an_impossible_key_is_refused(client: APIClient, address: str) -> None:
     assert put(client, address=address).status_code == client.delete(address).status_code == 400
     assert put(client, address="/api/documents/by-key/wiki/a", colour="red").status_code == 400
 
 
-def test_the_example_pushes_a_folder_and_takes_out_what_is_gone(live_server: Any, user: User, tmp_path: Path) -> None:
+def test_the_example_pushes_a_folder_and_takes_out_what_is_gone(
+    live_server: Any, user: User, tmp_path: Path
+) -> None:
     folder = tmp_path / "handbook"
     folder.mkdir()
     for name in ("fees.md", "loans 借阅.md"):
@@ -140,7 +170,9 @@ def test_the_example_pushes_a_folder_and_takes_out_what_is_gone(live_server: Any
 
     def run() -> list[str]:
         command = [sys.executable, script, live_server.url, folder]
-        done = subprocess.run(command, env=key, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60)
+        done = subprocess.run(
+            command, env=key, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.splitlines()
 

@@ -22,7 +22,9 @@ PAGES = [
 ]
 
 
-def stored(user: User, data: bytes, name: str = "loans.pdf", media_type: str = "application/pdf") -> Document:
+def stored(
+    user: User, data: bytes, name: str = "loans.pdf", media_type: str = "application/pdf"
+) -> Document:
     collection = CollectionFactory(owner=user, visibility="private")
     document = DocumentFactory(collection=collection, file_name=name, media_type=media_type)
     document.file.save(name, ContentFile(data))
@@ -52,25 +54,39 @@ def test_a_page_says_where_a_sentence_stands(client: APIClient, document: Docume
     assert 0.2 < right - left < 0.4 and 0.005 < bottom - top < 0.03
 
 
-def test_of_a_sentence_over_two_pages_each_page_shows_its_part(client: APIClient, document: Document) -> None:
+def test_of_a_sentence_over_two_pages_each_page_shows_its_part(
+    client: APIClient, document: Document
+) -> None:
     quote = "Books are kept for four weeks, and can be renewed twice."
-    assert [len(page(client, document, number, quote).json()["marks"]) for number in (1, 2)] == [2, 1]
+    assert [len(page(client, document, number, quote).json()["marks"]) for number in (1, 2)] == [
+        2,
+        1,
+    ]
 
 
 @pytest.mark.parametrize("quote", ["", "Masters may borrow forty journals.", "...", "be renewed"])
-def test_what_is_not_on_the_page_has_no_box(client: APIClient, document: Document, quote: str) -> None:
+def test_what_is_not_on_the_page_has_no_box(
+    client: APIClient, document: Document, quote: str
+) -> None:
     assert page(client, document, quote=quote).json()["marks"] == []
 
 
-def test_a_documents_page_says_that_one_of_its_pages_could_not_be_read(client: APIClient, user: User) -> None:
+def test_a_documents_page_says_that_one_of_its_pages_could_not_be_read(
+    client: APIClient, user: User
+) -> None:
     broken = b"/Type /Wreck".join(pdf_bytes(PAGES).rsplit(b"/Type /Page ", 1))
     collection = CollectionFactory(owner=user, visibility="private")
     document = read_document_row(broken, "loans.pdf", collection=collection)
     client.force_login(user)
-    assert "1 page that could not be recognised (page " in client.get(f"/documents/{document.pk}/").content.decode()
+    assert (
+        "1 page that could not be recognised (page "
+        in client.get(f"/documents/{document.pk}/").content.decode()
+    )
 
 
-def test_a_picture_is_a_png_of_the_width_asked_for_that_browsers_keep(client: APIClient, document: Document) -> None:
+def test_a_picture_is_a_png_of_the_width_asked_for_that_browsers_keep(
+    client: APIClient, document: Document
+) -> None:
     response = client.get(f"/api/documents/{document.pk}/pages/2/picture", {"width": "306"})
     assert (response.status_code, response["Content-Type"]) == (200, "image/png")
     assert response.content[:8] == b"\x89PNG\r\n\x1a\n"
@@ -79,12 +95,17 @@ def test_a_picture_is_a_png_of_the_width_asked_for_that_browsers_keep(client: AP
 
 
 @pytest.mark.parametrize("number", [0, 3, 10**9])
-def test_a_page_that_the_file_does_not_have_is_404(client: APIClient, document: Document, number: int) -> None:
+def test_a_page_that_the_file_does_not_have_is_404(
+    client: APIClient, document: Document, number: int
+) -> None:
     assert client.get(f"/api/documents/{document.pk}/pages/{number}/picture").status_code == 404
 
 
 def test_a_stranger_gets_no_page(stranger: APIClient, document: Document) -> None:
-    assert APIClient().get(f"/api/documents/{document.pk}/pages/1/picture").status_code in (401, 403)
+    assert APIClient().get(f"/api/documents/{document.pk}/pages/1/picture").status_code in (
+        401,
+        403,
+    )
     assert page(stranger, document).status_code == 404
     assert stranger.get(f"/api/documents/{document.pk}/pages/1/picture").status_code == 404
 
@@ -96,11 +117,15 @@ def test_a_file_without_pages_is_refused_with_a_reason(client: APIClient, user: 
     )  # fmt: skip
 
 
-def test_a_damaged_file_and_one_that_is_gone_say_so(client: APIClient, user: User, document: Document) -> None:
+def test_a_damaged_file_and_one_that_is_gone_say_so(
+    client: APIClient, user: User, document: Document
+) -> None:
     damaged = picture(client, stored(user, b"%PDF-1.4 nothing"))
     assert (damaged.status_code, damaged.json()["error"]["code"]) == (422, "document_unreadable")
     document.file.storage.delete(document.file.name)
-    assert picture(client, document).json()["error"]["message"] == "The file of this document is gone."
+    assert (
+        picture(client, document).json()["error"]["message"] == "The file of this document is gone."
+    )
 
 
 @pytest.mark.parametrize("query", ["width=99", "width=2401", "width=x", "width=1&width=2"])

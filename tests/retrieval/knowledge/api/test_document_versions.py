@@ -27,7 +27,9 @@ def old(user: User) -> Document:
     return DocumentFactory(collection=collection, doc_type="rule", policy_year=2020)
 
 
-def replace(client: APIClient, document: Document, data: bytes = b"Twelve books.", **fields: Any) -> Any:
+def replace(
+    client: APIClient, document: Document, data: bytes = b"Twelve books.", **fields: Any
+) -> Any:
     return upload(client, text_file("new.txt", data), replaces=str(document.pk), **fields)
 
 
@@ -36,7 +38,9 @@ async def test_the_old_version_is_found_until_the_new_one_is_ready(
     engine: Engine, client: APIClient, user: User
 ) -> None:
     post = sync_to_async(upload)
-    first = (await post(client, text_file("old.txt", b"Ten books."), doc_type="rule")).json()["documents"][0]
+    first = (await post(client, text_file("old.txt", b"Ten books."), doc_type="rule")).json()[
+        "documents"
+    ][0]
     assert await document_ingest(first["id"]) == "ready"
     old = await Document.objects.aget(pk=first["id"])
     second = (await sync_to_async(replace)(client, old)).json()["documents"][0]
@@ -56,19 +60,31 @@ async def test_the_old_version_is_found_until_the_new_one_is_ready(
     assert "Ten books." in shown["html"] and shown["newer_version"]["id"] == str(new.pk)
 
 
-def test_what_is_superseded_is_neither_read_again_nor_replaced_twice(client: APIClient, old: Document) -> None:
+def test_what_is_superseded_is_neither_read_again_nor_replaced_twice(
+    client: APIClient, old: Document
+) -> None:
     document_supersede(document_id=old.pk)
     assert replace(client, old).status_code == 409
     body = {"action": "read_again", "ids": [str(old.pk)]}
-    assert client.post("/api/documents/bulk", body, format="json").json()["results"][0]["outcome"] == "refused"
+    assert (
+        client.post("/api/documents/bulk", body, format="json").json()["results"][0]["outcome"]
+        == "refused"
+    )
     changed = client.patch(f"/api/documents/{old.pk}", {"title": "Old"}, format="json").json()
     assert (changed["title"], changed["status"]) == ("Old", "ready")
 
 
 @pytest.mark.parametrize(
-    "fields", [{"replaces": "no"}, {"collection": "another"}, {"file": [text_file("a.txt", b"a"), text_file("b.txt")]}]
+    "fields",
+    [
+        {"replaces": "no"},
+        {"collection": "another"},
+        {"file": [text_file("a.txt", b"a"), text_file("b.txt")]},
+    ],
 )
-def test_a_version_that_does_not_fit_is_bad_input(client: APIClient, old: Document, fields: dict[str, Any]) -> None:
+def test_a_version_that_does_not_fit_is_bad_input(
+    client: APIClient, old: Document, fields: dict[str, Any]
+) -> None:
     form = {"file": [text_file()], "replaces": str(old.pk), **fields}
     assert client.post("/api/documents", form, format="multipart").status_code == 400
 
@@ -84,7 +100,9 @@ def version_of(document: Document, **fields: Any) -> Document:
     return made
 
 
-def test_a_second_next_version_is_refused_until_the_first_has_failed(client: APIClient, old: Document) -> None:
+def test_a_second_next_version_is_refused_until_the_first_has_failed(
+    client: APIClient, old: Document
+) -> None:
     first = replace(client, old).json()["documents"][0]
     assert replace(client, old, b"Thirteen books.").status_code == 409
     Document.objects.filter(pk=first["id"]).update(status="failed")
@@ -117,4 +135,7 @@ def test_the_page_says_how_much_has_changed(client: APIClient, old: Document, us
         for seq, text in enumerate(texts):
             ChunkFactory(document=document, seq=seq, text=text)
     client.force_login(user)
-    assert "Passages: 2 changed, 1 new, 0 gone." in client.get(f"/documents/{new.pk}/").content.decode()
+    assert (
+        "Passages: 2 changed, 1 new, 0 gone."
+        in client.get(f"/documents/{new.pk}/").content.decode()
+    )

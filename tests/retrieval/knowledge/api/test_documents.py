@@ -35,7 +35,9 @@ def test_list_is_paged_and_newest_first(client: APIClient, document: Document) -
 
 
 def test_list_is_filtered(client: APIClient, document: Document) -> None:
-    other = DocumentFactory(collection=CollectionFactory(name="public"), title="Fines", status="failed")
+    other = DocumentFactory(
+        collection=CollectionFactory(name="public"), title="Fines", status="failed"
+    )
     for query, expected in [
         ("collection=mine", document),
         ("status=failed", other),
@@ -78,19 +80,27 @@ def test_stranger_and_staff_do_not_see_private_documents_in_lists(
 
 
 @pytest.mark.parametrize(("method", "status"), [("get", 200), ("patch", 403), ("delete", 403)])
-def test_reader_of_a_shared_collection_may_not_write(document: Document, method: str, status: int) -> None:
+def test_reader_of_a_shared_collection_may_not_write(
+    document: Document, method: str, status: int
+) -> None:
     reader = UserFactory()
     group = Group.objects.create(name="library")
     reader.groups.add(group)
     document.collection.groups.add(group)
     Collection.objects.update(visibility="shared")
-    response = getattr(api_of(reader), method)(f"/api/documents/{document.pk}", {"title": "Mine now"})
+    response = getattr(api_of(reader), method)(
+        f"/api/documents/{document.pk}", {"title": "Mine now"}
+    )
     assert response.status_code == status
     assert Document.objects.get(pk=document.pk).title == "Loans"
 
 
-def test_changed_metadata_are_brought_to_the_index_again(client: APIClient, document: Document) -> None:
-    response = client.patch(f"/api/documents/{document.pk}", {"department": "Finance", "tags": ["a", "b"]})
+def test_changed_metadata_are_brought_to_the_index_again(
+    client: APIClient, document: Document
+) -> None:
+    response = client.patch(
+        f"/api/documents/{document.pk}", {"department": "Finance", "tags": ["a", "b"]}
+    )
     assert response.json()["department"] == "Finance"
     assert response.json()["tags"] == ["a", "b"]
     assert not Chunk.objects.filter(indexed=True).exists()
@@ -143,9 +153,14 @@ def test_file_comes_back_as_a_download_that_no_browser_runs(client: APIClient) -
 
 @pytest.mark.parametrize(
     ("text", "encoding", "charset"),
-    [("Ten books. " * 9, "utf-8", "utf-8"), ("学生借阅图书不得超过十册，逾期每日罚款一元。" * 9, "gbk", "gb18030")],
+    [
+        ("Ten books. " * 9, "utf-8", "utf-8"),
+        ("学生借阅图书不得超过十册，逾期每日罚款一元。" * 9, "gbk", "gb18030"),
+    ],
 )
-def test_text_is_shown_as_text_whatever_it_holds(client: APIClient, text: str, encoding: str, charset: str) -> None:
+def test_text_is_shown_as_text_whatever_it_holds(
+    client: APIClient, text: str, encoding: str, charset: str
+) -> None:
     page = f"<script>alert(1)</script> {text}".encode(encoding)
     entry = upload(client, text_file("a.md", page)).json()["documents"][0]
     response = client.get(f"/api/documents/{entry['id']}/file?inline=1")
@@ -169,7 +184,9 @@ def foreign() -> Document:
 
 def bulk(client: APIClient, action: str, *documents: Any, **fields: Any) -> Any:
     ids = [str(getattr(document, "pk", document)) for document in documents]
-    return client.post("/api/documents/bulk", {"action": action, "ids": ids, **fields}, format="json")
+    return client.post(
+        "/api/documents/bulk", {"action": action, "ids": ids, **fields}, format="json"
+    )
 
 
 def outcomes(response: Any) -> list[str]:
@@ -183,7 +200,9 @@ def titles(client: APIClient, **query: Any) -> list[str]:
     return [row["title"] for row in response.json()["results"]]
 
 
-def test_each_document_is_deleted_or_says_why_not(client: APIClient, mine: Collection, foreign: Document) -> None:
+def test_each_document_is_deleted_or_says_why_not(
+    client: APIClient, mine: Collection, foreign: Document
+) -> None:
     first, second = DocumentFactory(collection=mine), DocumentFactory(collection=mine)
     private = DocumentFactory(collection=CollectionFactory(visibility="private"))
     response = bulk(client, "delete", first, foreign, private, second, uuid.uuid4())
@@ -194,12 +213,17 @@ def test_each_document_is_deleted_or_says_why_not(client: APIClient, mine: Colle
     assert set(Document.objects.all()) == {foreign, private}
 
 
-def test_documents_move_where_the_user_may_put_them(client: APIClient, user: User, mine: Collection) -> None:
+def test_documents_move_where_the_user_may_put_them(
+    client: APIClient, user: User, mine: Collection
+) -> None:
     document, target = DocumentFactory(collection=mine), CollectionFactory(owner=user, name="other")
     assert outcomes(bulk(client, "move", document, collection="other")) == ["done"]
     document.refresh_from_db()
     assert document.collection == target
-    assert bulk(client, "move", document, collection=CollectionFactory(name="site").name).status_code == 403
+    assert (
+        bulk(client, "move", document, collection=CollectionFactory(name="site").name).status_code
+        == 403
+    )
     assert bulk(client, "move", document, collection="nowhere").status_code == 404
 
 
@@ -222,7 +246,10 @@ def test_a_body_that_means_nothing_is_bad_input(client: APIClient, body: dict[st
 def test_the_list_comes_in_the_order_asked_for(client: APIClient, mine: Collection) -> None:
     for title, year, size in (("b", None, 1), ("A", 2020, 3), ("c", 2024, 2)):
         DocumentFactory(collection=mine, title=title, policy_year=year, size_bytes=size)
-    orders = {sort: titles(client, sort=sort) for sort in ("title", "-title", "size", "-year", "created_at", "")}
+    orders = {
+        sort: titles(client, sort=sort)
+        for sort in ("title", "-title", "size", "-year", "created_at", "")
+    }
     assert orders == {
         "title": ["A", "b", "c"], "-title": ["c", "b", "A"], "size": ["b", "c", "A"], "-year": ["c", "A", "b"],
         "created_at": ["b", "A", "c"], "": ["c", "A", "b"],

@@ -26,17 +26,30 @@ def test_the_list_holds_the_users_own_facts_latest_first(client: APIClient, user
     assert texts(client) == [newer.text, older.text]
 
 
-def test_a_fact_is_told_with_its_question_and_use_and_nothing_internal(client: APIClient, user: User) -> None:
+def test_a_fact_is_told_with_its_question_and_use_and_nothing_internal(
+    client: APIClient, user: User
+) -> None:
     memory = MemoryFactory(user=user, use_count=2)
     [row] = client.get("/api/memory").json()["results"]
     assert (row["id"], row["question"], row["use_count"]) == (str(memory.pk), memory.question, 2)
-    assert set(row) == {"id", "question", "text", "use_count", "last_used_at", "created_at", "updated_at"}
+    assert set(row) == {
+        "id",
+        "question",
+        "text",
+        "use_count",
+        "last_used_at",
+        "created_at",
+        "updated_at",
+    }
 
 
 @pytest.mark.parametrize(
-    ("search", "found"), [("lakeside", 1), ("EUR deposit", 1), ("ships", 0), ("100%", 0), ("書 12", 1), ("", 3)]
+    ("search", "found"),
+    [("lakeside", 1), ("EUR deposit", 1), ("ships", 0), ("100%", 0), ("書 12", 1), ("", 3)],
 )
-def test_it_is_searched_by_words_of_fact_and_question(client: APIClient, user: User, search: str, found: int) -> None:
+def test_it_is_searched_by_words_of_fact_and_question(
+    client: APIClient, user: User, search: str, found: int
+) -> None:
     MemoryFactory(user=user, question="What is the deposit?", text="EUR 300 in Lakeside hall.")
     MemoryFactory(user=user, question="How many books?", text="Twelve.")
     MemoryFactory(user=user, question="多少本书？", text="12")
@@ -70,10 +83,15 @@ def test_another_users_fact_is_not_there_not_even_for_staff(
     assert Memory.objects.filter(pk=memory.pk).exists()
 
 
-def test_the_switch_is_on_until_the_user_says_otherwise(client: APIClient, stranger: APIClient, user: User) -> None:
+def test_the_switch_is_on_until_the_user_says_otherwise(
+    client: APIClient, stranger: APIClient, user: User
+) -> None:
     MemoryFactory(user=user)
     assert client.get("/api/memory/settings").json() == {"enabled": True, "count": 1, "limit": 200}
-    assert client.patch("/api/memory/settings", {"enabled": False}, format="json").json()["enabled"] is False
+    assert (
+        client.patch("/api/memory/settings", {"enabled": False}, format="json").json()["enabled"]
+        is False
+    )
     assert client.get("/api/memory/settings").json()["enabled"] is False
     assert stranger.get("/api/memory/settings").json()["enabled"] is True
 
@@ -86,7 +104,10 @@ def test_a_switch_that_is_neither_on_nor_off_is_refused(client: APIClient, body:
 
 
 def test_the_page_finds_deletes_and_switches_off(user: User) -> None:
-    memory, _other = MemoryFactory(user=user, text="Ten books."), MemoryFactory(text="Of somebody else.")
+    memory, _other = (
+        MemoryFactory(user=user, text="Ten books."),
+        MemoryFactory(text="Of somebody else."),
+    )
     page = client_of(user)
     assert "Ten books." in page.get("/memory/", {"search": "books"}).text
     assert "Nothing found" in page.get("/memory/", {"search": "zeppelin"}).text

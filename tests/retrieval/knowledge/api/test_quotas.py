@@ -40,14 +40,18 @@ def full(user: User, rag_settings: Callable[..., None]) -> Collection:
     return collection
 
 
-def test_one_document_too_many_is_refused_and_not_kept(client: APIClient, full: Collection, settings: Any) -> None:
+def test_one_document_too_many_is_refused_and_not_kept(
+    client: APIClient, full: Collection, settings: Any
+) -> None:
     response = upload(client, collection="mine")
     assert error_of(response) == (507, "quota_exceeded")
     assert "1 are allowed" in response.json()["error"]["message"]
     assert stored_files(settings) == [] and full.documents.count() == 1
 
 
-def test_one_byte_too_many_is_refused(client: APIClient, user: User, rag_settings: Callable[..., None]) -> None:
+def test_one_byte_too_many_is_refused(
+    client: APIClient, user: User, rag_settings: Callable[..., None]
+) -> None:
     rag_settings(quotas={"storage_mib": 1})
     upload(client, text_file(data=b"x" * (MIB - 1)))
     assert error_of(upload(client, text_file("b.txt", b"ab"))) == (507, "quota_exceeded")
@@ -56,7 +60,11 @@ def test_one_byte_too_many_is_refused(client: APIClient, user: User, rag_setting
 
 
 def test_upload_that_came_in_meanwhile_is_counted(
-    client: APIClient, user: User, rag_settings: Callable[..., None], settings: Any, monkeypatch: pytest.MonkeyPatch
+    client: APIClient,
+    user: User,
+    rag_settings: Callable[..., None],
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rag_settings(quotas={"documents": 1})
     store = documents._file_store
@@ -70,14 +78,19 @@ def test_upload_that_came_in_meanwhile_is_counted(
     assert stored_files(settings) == [] and usage_of(user)["documents"]["used"] == 1
 
 
-def test_staff_the_site_and_commands_are_not_bound(full: Collection, rag_settings: Callable[..., None]) -> None:
+def test_staff_the_site_and_commands_are_not_bound(
+    full: Collection, rag_settings: Callable[..., None]
+) -> None:
     staff = UserFactory(is_staff=True)
     DocumentFactory(collection=CollectionFactory(owner=staff, name="own"))
     CollectionFactory(name="site", visibility="public")
     assert upload(api_of(staff), collection="own").status_code == 202
     assert upload(api_of(staff), collection="site").status_code == 202
     file = ContentFile(b"One.", name="a.txt")
-    assert document_create(collection=full, upload=file, file_name="a.txt", within_quota=False).outcome == "added"
+    assert (
+        document_create(collection=full, upload=file, file_name="a.txt", within_quota=False).outcome
+        == "added"
+    )
 
 
 def test_each_file_of_an_upload_is_counted_once(client: APIClient, user: User) -> None:

@@ -34,14 +34,19 @@ def person(username: str, role: str = "reader") -> dict[str, str]:
     return {"username": username, "role": role}
 
 
-def test_a_reader_reads_and_changes_nothing(client: APIClient, mine: Collection, anna: User) -> None:
+def test_a_reader_reads_and_changes_nothing(
+    client: APIClient, mine: Collection, anna: User
+) -> None:
     document = DocumentFactory(collection=mine)
     assert share(client, mine, people=[person("anna")]).json()["people"] == [person("anna")]
     reader = api_of(anna)
     shown = reader.get(f"/api/collections/{mine.pk}").json()
     assert (shown["editable"], shown["owned"], shown["people"]) == (False, False, [])
     assert reader.get(f"/api/documents/{document.pk}").status_code == 200
-    assert reader.patch(f"/api/documents/{document.pk}", {"title": "x"}, format="json").status_code == 403
+    assert (
+        reader.patch(f"/api/documents/{document.pk}", {"title": "x"}, format="json").status_code
+        == 403
+    )
     assert upload(reader, collection=str(mine.pk)).status_code == 403
 
 
@@ -53,7 +58,10 @@ def test_an_editor_changes_the_documents_and_not_the_collection(
     assert editor.get(f"/api/collections/{mine.pk}").json()["editable"]
     entry = upload(editor, collection=str(mine.pk)).json()["documents"][0]
     assert editor.delete(f"/api/documents/{entry['id']}").status_code == 204
-    assert editor.patch(f"/api/collections/{mine.pk}", {"name": "hers"}, format="json").status_code == 403
+    assert (
+        editor.patch(f"/api/collections/{mine.pk}", {"name": "hers"}, format="json").status_code
+        == 403
+    )
     assert editor.delete(f"/api/collections/{mine.pk}").status_code == 403
 
 
@@ -90,10 +98,14 @@ def test_a_name_that_is_shared_takes_nobodys_upload_and_no_approved_collections_
     client: APIClient, mine: Collection, anna: User
 ) -> None:
     share(client, mine, people=[person("anna", "editor")])
-    assert upload(api_of(anna), collection="plans").json()["documents"][0]["collection_id"] != str(mine.pk)
+    assert upload(api_of(anna), collection="plans").json()["documents"][0]["collection_id"] != str(
+        mine.pk
+    )
     Collection.objects.filter(owner=anna).delete()
     approved = CollectionFactory(owner=UserFactory(), name="plans", approved=True)
-    assert [ref.id for ref in scope_for(user=anna, names=["plans"]).collections] == [str(approved.pk)]
+    assert [ref.id for ref in scope_for(user=anna, names=["plans"]).collections] == [
+        str(approved.pk)
+    ]
 
 
 @pytest.mark.parametrize(

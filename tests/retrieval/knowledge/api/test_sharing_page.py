@@ -29,7 +29,9 @@ def travel(owner: User) -> Collection:
     return CollectionFactory(owner=owner, name="Travel", visibility="private")
 
 
-def test_people_and_groups_are_added_and_removed_by_whole_names(page: Client, owner: User, travel: Collection) -> None:
+def test_people_and_groups_are_added_and_removed_by_whole_names(
+    page: Client, owner: User, travel: Collection
+) -> None:
     UserFactory(username="ben")
     Group.objects.create(name="law").user_set.add(owner)
     address = f"/documents/collections/{travel.pk}/sharing/"
@@ -50,16 +52,23 @@ def test_people_and_groups_are_added_and_removed_by_whole_names(page: Client, ow
 
 def test_nobody_else_opens_it(travel: Collection) -> None:
     stranger = client_of(UserFactory())
-    document = DocumentFactory(collection=CollectionFactory(owner=travel.owner, approved=True))  # which may be read
+    document = DocumentFactory(
+        collection=CollectionFactory(owner=travel.owner, approved=True)
+    )  # which may be read
     assert stranger.get(f"/documents/collections/{travel.pk}/sharing/").status_code == 404
     assert stranger.post(f"/documents/{document.pk}/sharing/").status_code == 404
 
 
-def test_one_document_is_shared_by_a_collection_of_its_own(page: Client, owner: User, travel: Collection) -> None:
+def test_one_document_is_shared_by_a_collection_of_its_own(
+    page: Client, owner: User, travel: Collection
+) -> None:
     document, _other = DocumentFactory.create_batch(2, collection=travel)
     reader, ben = UserFactory(username="li"), UserFactory(username="ben")
     for name in ("li",):
-        page.post(f"/documents/collections/{travel.pk}/sharing/", {"action": "add", "name": name, "role": "reader"})
+        page.post(
+            f"/documents/collections/{travel.pk}/sharing/",
+            {"action": "add", "name": name, "role": "reader"},
+        )
     address = f"/documents/{document.pk}/sharing/"
     assert "Everybody who can read it now" in page.get(address).content.decode()
     sharing = page.post(address).headers["Location"]
@@ -69,11 +78,15 @@ def test_one_document_is_shared_by_a_collection_of_its_own(page: Client, owner: 
     assert visible_documents(reader).count() == visible_documents(owner).count() == 2
 
 
-@pytest.mark.parametrize(("may", "begun", "offered"), [(True, "ben", True), (True, "be", False), (False, "ben", False)])
+@pytest.mark.parametrize(
+    ("may", "begun", "offered"), [(True, "ben", True), (True, "be", False), (False, "ben", False)]
+)
 def test_names_are_offered_from_three_letters_to_who_may_look_people_up(
     page: Client, owner: User, may: bool, begun: str, offered: bool
 ) -> None:
     UserFactory(username="benjamin")
     if may:
         owner.user_permissions.add(Permission.objects.get(codename="look_up_people"))
-    assert ("benjamin" in page.get("/documents/names/", {"begun": begun}).content.decode()) is offered
+    assert (
+        "benjamin" in page.get("/documents/names/", {"begun": begun}).content.decode()
+    ) is offered

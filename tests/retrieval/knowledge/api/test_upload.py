@@ -52,9 +52,19 @@ def test_collection_deleted_during_an_upload_is_404_and_leaves_no_file(
 
 
 def test_metadata_is_stored(client: APIClient) -> None:
-    upload(client, department=" Registry ", doc_type="规定", policy_year="2025", tags="exams, 考试 ,exams")
+    upload(
+        client,
+        department=" Registry ",
+        doc_type="规定",
+        policy_year="2025",
+        tags="exams, 考试 ,exams",
+    )
     document = Document.objects.get()
-    assert (document.department, document.doc_type, document.policy_year) == ("Registry", "规定", 2025)
+    assert (document.department, document.doc_type, document.policy_year) == (
+        "Registry",
+        "规定",
+        2025,
+    )
     assert document.tags == ["exams", "考试"]
 
 
@@ -71,7 +81,9 @@ def test_metadata_is_stored(client: APIClient) -> None:
         ("collection", "nul\0"),
     ],
 )
-def test_bad_metadata_is_refused_and_nothing_is_stored(client: APIClient, field: str, value: str) -> None:
+def test_bad_metadata_is_refused_and_nothing_is_stored(
+    client: APIClient, field: str, value: str
+) -> None:
     response = upload(client, **{field: value})
     assert response.status_code == 400
     assert list(response.json()["error"]["fields"]) == [field]
@@ -99,11 +111,17 @@ def test_one_refused_file_keeps_the_others_in(client: APIClient) -> None:
     response = upload(client, text_file("a.exe"), text_file("b.txt"))
     assert response.status_code == 202
     refused, added = response.json()["documents"]
-    assert (refused["id"], refused["status"], refused["code"]) == (None, "failed", "unsupported_file_type")
+    assert (refused["id"], refused["status"], refused["code"]) == (
+        None,
+        "failed",
+        "unsupported_file_type",
+    )
     assert added["outcome"] == "added"
 
 
-@pytest.mark.parametrize("file", [text_file("a.exe"), text_file("noname"), text_file("picture.txt", PNG)])
+@pytest.mark.parametrize(
+    "file", [text_file("a.exe"), text_file("noname"), text_file("picture.txt", PNG)]
+)
 def test_unreadable_type_is_415(client: APIClient, file: Any) -> None:
     response = upload(client, file)
     assert response.status_code == 415
@@ -131,7 +149,9 @@ def test_upload_without_a_file_is_400(client: APIClient) -> None:
     assert "file" in response.json()["error"]["fields"]
 
 
-def test_public_collection_of_the_site_takes_uploads_from_staff_only(client: APIClient, staff: APIClient) -> None:
+def test_public_collection_of_the_site_takes_uploads_from_staff_only(
+    client: APIClient, staff: APIClient
+) -> None:
     handbook = CollectionFactory(name="handbook")
     assert upload(client, collection=handbook.address).status_code == 403
     assert upload(staff, collection="handbook").status_code == 202
@@ -197,7 +217,9 @@ def test_a_file_goes_into_the_users_own_private_collection(client: APIClient, us
     assert (document.collection.owner, document.collection.visibility) == (user, "private")
 
 
-def test_a_public_collection_of_that_name_is_not_written_into(client: APIClient, user: User) -> None:
+def test_a_public_collection_of_that_name_is_not_written_into(
+    client: APIClient, user: User
+) -> None:
     public = CollectionFactory(name=PERSONAL_COLLECTION, owner=UserFactory())
     send(client, text_file())
     assert not public.documents.exists()

@@ -36,7 +36,10 @@ def pdf_bytes(pages: Sequence[str], *, encrypted: bool = False, title: str = "")
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R"
             b" /Resources << /Font << /F1 3 0 R /F2 4 0 R /F3 5 0 R >> >> >>" % len(objects)
         )
-    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(b"%d 0 R" % kid for kid in kids))
+    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (
+        len(kids),
+        b" ".join(b"%d 0 R" % kid for kid in kids),
+    )
     trailer = b"/Root 1 0 R"
     if title:
         objects.append(b"<< /Title (%s) >>" % title.encode("latin-1"))
@@ -56,7 +59,13 @@ def _shown(line: str) -> str:
     if len(cells) > 1:
         across = f" {COLUMN} 20 Td ".join(_shown(cell) for cell in cells)
         return f"{across} {-COLUMN * (len(cells) - 1)} 0 Td"
-    font = "/F1 18 Tf" if line.startswith("# ") else "/F2 12 Tf" if line.startswith("** ") else "/F1 12 Tf"
+    font = (
+        "/F1 18 Tf"
+        if line.startswith("# ")
+        else "/F2 12 Tf"
+        if line.startswith("** ")
+        else "/F1 12 Tf"
+    )
     text = line.removeprefix("# ").removeprefix("** ").replace("(", "").replace(")", "")
     if not text.isascii() and any(ord(character) > 255 for character in text):
         return f"/F3 {font.split()[1]} Tf <{text.encode('utf-16-be').hex()}> Tj 0 -20 Td"
@@ -74,12 +83,18 @@ def _assembled(objects: Sequence[bytes], trailer: bytes) -> bytes:
     output.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
     for offset in offsets:
         output.write(b"%010d 00000 n \n" % offset)
-    output.write(b"trailer\n<< /Size %d %s >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, trailer, start))
+    output.write(
+        b"trailer\n<< /Size %d %s >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, trailer, start)
+    )
     return output.getvalue()
 
 
 def drawn_pdf(
-    *streams: str, page: str = "", resources: str = "", catalog: str = "", objects: Sequence[str] = ()
+    *streams: str,
+    page: str = "",
+    resources: str = "",
+    catalog: str = "",
+    objects: Sequence[str] = (),
 ) -> bytes:
     """A PDF with a page for each content stream; /F1 is Helvetica, /F2 its bold face. page, resources, catalog: more
     entries of each page, of its resources, and of the document; objects: what they refer to, numbered from 5."""
@@ -102,7 +117,9 @@ def drawn_pdf(
     return _assembled([body.encode("latin-1") for body in bodies], b"/Root 1 0 R")
 
 
-def drawn_text(x: float, y: float, text: str, *, font: str = "/F1 10 Tf", turn: str = "1 0 0 1") -> str:
+def drawn_text(
+    x: float, y: float, text: str, *, font: str = "/F1 10 Tf", turn: str = "1 0 0 1"
+) -> str:
     """Of a content stream: a line of text. turn: the first four numbers of its matrix."""
     return f"BT {font} {turn} {x} {y} Tm ({text}) Tj ET"
 
@@ -178,7 +195,9 @@ def zip_bytes(entries: dict[str, bytes]) -> bytes:
     return output.getvalue()
 
 
-def xlsx_bytes(sheets: dict[str, Sequence[Sequence[object]]], *, hidden: str = "", title: str = "") -> bytes:
+def xlsx_bytes(
+    sheets: dict[str, Sequence[Sequence[object]]], *, hidden: str = "", title: str = ""
+) -> bytes:
     """A workbook of these sheets, each a list of rows; a pair (value, format) is a cell with a number format."""
     workbook = openpyxl.Workbook()
     workbook.remove(workbook.active)
@@ -256,11 +275,18 @@ OFFICE_RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relatio
 def word_bytes(body: str, **parts: str) -> bytes:
     """A Word file of this WordprocessingML. parts: what is in `styles.xml`, `numbering.xml`, `footnotes.xml` … by these
     names; others are headers, by the ids of their relations."""
-    headers = [name for name in parts if name not in ("styles", "numbering", "footnotes", "endnotes", "comments")]
+    headers = [
+        name
+        for name in parts
+        if name not in ("styles", "numbering", "footnotes", "endnotes", "comments")
+    ]
     relations = "".join(
-        f'<Relationship Id="{name}" Type="{OFFICE_RELATION}/header" Target="{name}.xml"/>' for name in headers
+        f'<Relationship Id="{name}" Type="{OFFICE_RELATION}/header" Target="{name}.xml"/>'
+        for name in headers
     )
-    root = f'<Relationship Id="d" Type="{OFFICE_RELATION}/officeDocument" Target="word/document.xml"/>'
+    root = (
+        f'<Relationship Id="d" Type="{OFFICE_RELATION}/officeDocument" Target="word/document.xml"/>'
+    )
     files = {
         "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
         "_rels/.rels": f'<Relationships xmlns="{RELATIONSHIPS}">{root}</Relationships>',
@@ -300,12 +326,18 @@ def odt_bytes(body: str, *, styles: str = "", header: str = "", title: str = "")
 
 def epub_bytes(pages: dict[str, str], others: dict[str, str], *, title: str = "") -> bytes:
     """pages: in the order in which they are read."""
-    manifest = "".join(f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>' for name in pages)
+    manifest = "".join(
+        f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>' for name in pages
+    )
     spine = "".join(f'<itemref idref="{name}"/>' for name in pages)
     package = (
         f'<package><metadata><dc:title xmlns:dc="http://purl.org/dc/elements/1.1/">{title}</dc:title></metadata>'
         f"<manifest>{manifest}</manifest><spine>{spine}</spine></package>"
     )
     container = '<container><rootfiles><rootfile full-path="book.opf"/></rootfiles></container>'
-    files = {"mimetype": "application/epub+zip", "META-INF/container.xml": container, "book.opf": package}
+    files = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": container,
+        "book.opf": package,
+    }
     return zip_bytes({name: text.encode() for name, text in (files | pages | others).items()})

@@ -28,14 +28,25 @@ def message_tree(
     files = files or {}
     head = struct.pack("<8x4I", 0, len(files), 0, len(files)) + bytes(0 if is_attached else 8)
     texts = {0x0037: subject, 0x0042: sender, 0x1000: body}
-    binaries = {0x1013: html.encode()} if html else {0x1009: compressed_rtf.compress(rich.encode())} if rich else {}
+    binaries = (
+        {0x1013: html.encode()}
+        if html
+        else {0x1009: compressed_rtf.compress(rich.encode())}
+        if rich
+        else {}
+    )
     tree: dict[str, bytes | Tree] = dict(
         _properties(head, {key: text for key, text in texts.items() if text}, binaries)
     )
     for number, (name, content) in enumerate(files.items()):
         is_file = isinstance(content, bytes)
         storage: dict[str, bytes | Tree] = dict(
-            _properties(bytes(8), {0x3707: name}, {0x3701: content} if is_file else {}, {0x3705: 1 if is_file else 5})
+            _properties(
+                bytes(8),
+                {0x3707: name},
+                {0x3701: content} if is_file else {},
+                {0x3705: 1 if is_file else 5},
+            )
         )
         if not is_file:
             storage["__substg1.0_3701000D"] = content
@@ -44,7 +55,10 @@ def message_tree(
 
 
 def _properties(
-    head: bytes, texts: Mapping[int, str], binaries: Mapping[int, bytes], numbers: Mapping[int, int] | None = None
+    head: bytes,
+    texts: Mapping[int, str],
+    binaries: Mapping[int, bytes],
+    numbers: Mapping[int, int] | None = None,
 ) -> dict[str, bytes]:
     entries, streams = [head], {}
     for key, text in texts.items():
@@ -61,7 +75,9 @@ def _properties(
 
 def compound_file(tree: Tree) -> bytes:
     """All streams are small ones, in the root's stream."""
-    entries: list[list[object]] = [["Root Entry", ROOT, FREE, FREE, END, 0]]  # name, kind, next, child, start, size
+    entries: list[list[object]] = [
+        ["Root Entry", ROOT, FREE, FREE, END, 0]
+    ]  # name, kind, next, child, start, size
     small = b""
     chains: list[int] = []
 
@@ -70,7 +86,9 @@ def compound_file(tree: Tree) -> bytes:
         first = previous = FREE
         for name, content in children.items():
             at = len(entries)
-            entries.append([name, STREAM if isinstance(content, bytes) else STORAGE, FREE, FREE, END, 0])
+            entries.append(
+                [name, STREAM if isinstance(content, bytes) else STORAGE, FREE, FREE, END, 0]
+            )
             if isinstance(content, bytes):
                 entries[at][5] = len(content)
                 if content:
@@ -111,4 +129,6 @@ def compound_file(tree: Tree) -> bytes:
 
 def _entry(name: str, kind: int, following: int, child: int, start: int, size: int) -> bytes:
     encoded = name.encode("utf-16-le") + b"\0\0"
-    return struct.pack("<64sHBBIII16x4x16xIQ", encoded, len(encoded), kind, 1, FREE, following, child, start, size)
+    return struct.pack(
+        "<64sHBBIII16x4x16xIQ", encoded, len(encoded), kind, 1, FREE, following, child, start, size
+    )

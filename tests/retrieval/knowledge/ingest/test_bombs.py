@@ -84,11 +84,15 @@ async def test_a_bomb_is_refused_with_a_reason(tmp_path: Path, name: str) -> Non
 
 
 async def test_outlook_messages_in_each_other_are_read_as_far_as_allowed(tmp_path: Path) -> None:
-    tree: Tree = message_tree(subject="innermost", sender="a@example.org", body="text at 0", is_attached=True)
+    tree: Tree = message_tree(
+        subject="innermost", sender="a@example.org", body="text at 0", is_attached=True
+    )
     for depth in range(1, 11):
         files = {"inner.msg": tree}
         body = f"text at {depth}"
-        tree = message_tree(subject="", sender="a@example.org", body=body, files=files, is_attached=depth < 10)
+        tree = message_tree(
+            subject="", sender="a@example.org", body=body, files=files, is_attached=depth < 10
+        )
     path = tmp_path / "stored"
     path.write_bytes(compound_file(tree))
     document = await read_file(path, file_name="a.msg", size=SIZE)
@@ -102,7 +106,10 @@ async def test_layers_that_refer_to_themselves_hide_nothing(tmp_path: Path) -> N
     stream = "/OC /L1 BDC BT /F1 12 Tf 60 700 Td (The fee is 40 euros.) Tj ET EMC"
     layers = "/OCProperties << /OCGs 6 0 R /D << /OFF 6 0 R >> >>"
     data = drawn_pdf(
-        stream, resources="/Properties << /L1 5 0 R >>", catalog=layers, objects=["<< /Type /OCG >>", "[6 0 R]"]
+        stream,
+        resources="/Properties << /L1 5 0 R >>",
+        catalog=layers,
+        objects=["<< /Type /OCG >>", "[6 0 R]"],
     )
     path.write_bytes(data)
     assert "40 euros" in (await read_file(path, file_name="a.pdf", size=SIZE)).chunks[0].text

@@ -25,15 +25,21 @@ from tests.factories import CollectionFactory
 from tests.ollama_server import OllamaServer
 
 CONTEXT, ROOM = 128, 108  # what the small model reads, and what of it chunks may fill
-TEXT = "\n\n".join(f"| {n} | `GET /api/v{n}/items?limit={n * 37}` | returns 20{n % 10} |" * 4 for n in range(1, 30))
+TEXT = "\n\n".join(
+    f"| {n} | `GET /api/v{n}/items?limit={n * 37}` | returns 20{n % 10} |" * 4 for n in range(1, 30)
+)
 
-texts = st.lists(st.text("abcdefghijk 0123. -|_规定é\n", min_size=1, max_size=300), min_size=1, max_size=6)
+texts = st.lists(
+    st.text("abcdefghijk 0123. -|_规定é\n", min_size=1, max_size=300), min_size=1, max_size=6
+)
 
 
 @given(texts)
 def test_no_chunk_has_more_word_pieces_than_allowed(paragraphs: list[str]) -> None:
     size = chunk_size(IngestSettings(chunk_tokens=60, chunk_overlap_tokens=12), context=60)
-    chunker = Chunker(chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens)
+    chunker = Chunker(
+        chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens
+    )
     document = ParsedDocument(blocks=tuple(Block(text=text) for text in paragraphs))
     assert all(estimate_word_pieces(chunk.text) <= size.tokens for chunk in chunker.split(document))
 
@@ -55,7 +61,9 @@ async def site(
 def add(**fields: Any) -> Document:
     upload = ContentFile(TEXT.encode(), name="api.txt")
     collection = CollectionFactory(name="manuals", **fields)
-    return document_create(collection=collection, upload=upload, file_name="api.txt", queue=False).document
+    return document_create(
+        collection=collection, upload=upload, file_name="api.txt", queue=False
+    ).document
 
 
 @pytest.mark.django_db(transaction=True)

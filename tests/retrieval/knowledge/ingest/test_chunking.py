@@ -17,7 +17,9 @@ from retrieval.knowledge.ingest.read_document import TextChunk
 
 LIMIT, OVERLAP = 60, 12
 
-words = st.text("abc def. 规定，应当。！？;\n", min_size=1, max_size=400).map(str.strip).filter(bool)
+words = (
+    st.text("abc def. 规定，应当。！？;\n", min_size=1, max_size=400).map(str.strip).filter(bool)
+)
 block = st.builds(
     Block,
     text=words,
@@ -26,14 +28,19 @@ block = st.builds(
     label=st.sampled_from(["Loans", "Fines", "总则"]),
     page=st.none(),
 )
-documents = st.lists(block, min_size=1, max_size=12).map(lambda blocks: ParsedDocument(blocks=tuple(blocks)))
+documents = st.lists(block, min_size=1, max_size=12).map(
+    lambda blocks: ParsedDocument(blocks=tuple(blocks))
+)
 
 
 def split(
     document: ParsedDocument, *, limit: int = LIMIT, overlap: int = OVERLAP, table_limit: int = 0
 ) -> list[TextChunk]:
     chunker = Chunker(
-        chunk_tokens=limit, overlap_tokens=overlap, count_tokens=estimate_tokens, table_tokens=table_limit
+        chunk_tokens=limit,
+        overlap_tokens=overlap,
+        count_tokens=estimate_tokens,
+        table_tokens=table_limit,
     )
     return chunker.split(document)
 
@@ -41,12 +48,17 @@ def split(
 def table(rows: int, *, caption: str = "", pages: tuple[int, ...] | None = None) -> Block:
     body = [(f"Boat {number}", f"{number * 7} euros") for number in range(rows)]
     grid = (("Boat", "Rate"), *body)
-    return table_block(Table(rows=grid, head_rows=1, caption=caption, pages=pages), page=pages[0] if pages else None)
+    return table_block(
+        Table(rows=grid, head_rows=1, caption=caption, pages=pages),
+        page=pages[0] if pages else None,
+    )
 
 
 def paragraphs(*texts: str, pages: Sequence[int | None] = ()) -> ParsedDocument:
     numbers = pages or [None] * len(texts)
-    return ParsedDocument(blocks=tuple(Block(text=text, page=page) for text, page in zip(texts, numbers, strict=True)))
+    return ParsedDocument(
+        blocks=tuple(Block(text=text, page=page) for text, page in zip(texts, numbers, strict=True))
+    )
 
 
 @given(documents)
@@ -79,7 +91,11 @@ def test_chinese_is_cut_at_the_end_of_a_sentence() -> None:
 
 def test_heading_path_is_kept_from_the_outside_in() -> None:
     body = "Every student may borrow ten books for four weeks. " * 4
-    chunks = split(parse_markdown(f"# Library\n\n{body}\n\n## Loans\n\n{body}\n\n# Canteen\n\n{body}\n".encode()))
+    chunks = split(
+        parse_markdown(
+            f"# Library\n\n{body}\n\n## Loans\n\n{body}\n\n# Canteen\n\n{body}\n".encode()
+        )
+    )
     assert [chunk.heading for chunk in chunks] == ["Library", "Library › Loans", "Canteen"]
 
 
@@ -104,12 +120,16 @@ def test_no_chunk_begins_behind_an_abbreviation() -> None:
     sentence = "Der Antrag Nr. 7 geht bis 3. Mai an Hrn. Dr. med. Brandt, Zi. 12, 2. OG, im Haus."
     chunks = split(paragraphs(" ".join([sentence] * 12)), limit=60, overlap=24)
     assert len(chunks) > 2
-    assert all(chunk.text.startswith("Der Antrag") and chunk.text.endswith("Haus.") for chunk in chunks)
+    assert all(
+        chunk.text.startswith("Der Antrag") and chunk.text.endswith("Haus.") for chunk in chunks
+    )
 
 
 # ------------------------------------------------------------------------------------------------ tables
 def test_a_small_table_is_one_chunk_with_the_line_that_introduces_it() -> None:
-    document = ParsedDocument(blocks=(Block(text="The rates:"), table(16), Block(text="Boats are returned by nine.")))
+    document = ParsedDocument(
+        blocks=(Block(text="The rates:"), table(16), Block(text="Boats are returned by nine."))
+    )
     first, second = split(document, table_limit=200)
     assert first.text == f"The rates:\n\n{document.blocks[1].text}"
     assert (first.table_rows, second.text) == (None, "Boats are returned by nine.")

@@ -12,7 +12,10 @@ from retrieval.models import Chunk, Collection, Document
 from tests.factories import CollectionFactory, UserFactory
 from tests.retrieval.knowledge.ingest.files import pdf_bytes
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("milvus", "offline", "uploads")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("milvus", "offline", "uploads"),
+]
 
 
 @pytest.fixture
@@ -38,11 +41,17 @@ def ingest(*paths: object, **options: str) -> tuple[int, str]:
 
 
 def test_folder_is_brought_in_with_its_metadata(folder: Path) -> None:
-    status, output = ingest(folder, department="Library", doc_type="rule", policy_year="2025", tags="a, b")
+    status, output = ingest(
+        folder, department="Library", doc_type="rule", policy_year="2025", tags="a, b"
+    )
     assert (status, output) == (0, "rules: 2 added, 0 unchanged, 0 failed\n")
     assert {document.status for document in Document.objects.all()} == {"ready"}
     document = Document.objects.get(file_name="规定.txt")
-    assert (document.department, document.doc_type, document.policy_year) == ("Library", "rule", 2025)
+    assert (document.department, document.doc_type, document.policy_year) == (
+        "Library",
+        "rule",
+        2025,
+    )
     assert document.tags == ["a", "b"]
     assert Chunk.objects.get(document=document).text == "学生可借十册图书。"
 
@@ -66,7 +75,10 @@ def test_collection_without_owner_is_public_and_with_one_private(folder: Path) -
     user = UserFactory(username="ada")
     ingest(folder / "a.md")
     ingest(folder / "a.md", owner="ada")
-    found = {collection.owner: collection.visibility for collection in Collection.objects.filter(name="rules")}
+    found = {
+        collection.owner: collection.visibility
+        for collection in Collection.objects.filter(name="rules")
+    }
     assert found == {None: "public", user: "private"}
 
 
@@ -75,11 +87,16 @@ def test_an_address_names_the_collection_of_its_owner(folder: Path) -> None:
     for address in ("ada/rules", str(collection.pk)):
         assert ingest(folder / "a.md", collection=address)[0] == 0
     ingest(folder / "a.md", collection="site:rules")
-    assert collection.documents.count() == Collection.objects.get(name="rules", owner=None).documents.count() == 1
+    assert (
+        collection.documents.count()
+        == Collection.objects.get(name="rules", owner=None).documents.count()
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
-    "options", [{"owner": "nobody"}, {"owner": "ada", "collection": "bob/rules"}, {"policy_year": "soon"}]
+    "options",
+    [{"owner": "nobody"}, {"owner": "ada", "collection": "bob/rules"}, {"policy_year": "soon"}],
 )
 def test_wrong_options_are_refused(folder: Path, options: dict[str, str]) -> None:
     with pytest.raises(CommandError):

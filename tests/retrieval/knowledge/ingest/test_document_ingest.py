@@ -35,12 +35,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 BATCH = 4
 REGISTRY = SearchFilters(department="Registry")
 MORE_THAN_THERE_IS = 10**9  # MiB
-TEXT = "\n\n".join(f"第{n}条 学生借阅图书不得超过{n}册，逾期每日罚款一元。" * 3 for n in range(1, 11))
+TEXT = "\n\n".join(
+    f"第{n}条 学生借阅图书不得超过{n}册，逾期每日罚款一元。" * 3 for n in range(1, 11)
+)
 
 
 @pytest_asyncio.fixture(autouse=True)
 async def site(
-    milvus: Any, offline: None, uploads: None, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    milvus: Any,
+    offline: None,
+    uploads: None,
+    rag_settings: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[None]:
     """A site without a model server. Small chunks make several batches."""
     monkeypatch.setattr(ingest, "WRITE_BATCH", BATCH)
@@ -50,7 +56,9 @@ async def site(
 
 
 @sync_to_async
-def add(text: str | bytes = TEXT, name: str = "规定.txt", collection: Collection | None = None) -> Document:
+def add(
+    text: str | bytes = TEXT, name: str = "规定.txt", collection: Collection | None = None
+) -> Document:
     data = text.encode("gbk") if isinstance(text, str) else text
     collection = collection or CollectionFactory(name="rules")
     return document_create(
@@ -64,7 +72,9 @@ async def indexed_ids(document: Document) -> set[str]:
 
 
 async def chunk_ids(document: Document) -> set[str]:
-    return {str(pk) async for pk in Chunk.objects.filter(document=document).values_list("pk", flat=True)}
+    return {
+        str(pk) async for pk in Chunk.objects.filter(document=document).values_list("pk", flat=True)
+    }
 
 
 async def open_job(document: Document) -> IngestJob:
@@ -103,7 +113,9 @@ async def test_document_tells_how_many_words_it_gave_and_what_was_not_read() -> 
     assert (document.word_count, document.localized_unread) == (6, ["1 picture without text"])
 
 
-async def test_killed_worker_is_succeeded_without_losing_or_doubling_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_killed_worker_is_succeeded_without_losing_or_doubling_a_chunk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     document = await add()
 
     async def killed(call: int) -> None:
@@ -111,7 +123,9 @@ async def test_killed_worker_is_succeeded_without_losing_or_doubling_a_chunk(mon
             raise asyncio.CancelledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "job_give_back", lambda **_: None)  # a killed worker tidies nothing up
+        patch.setattr(
+            ingest, "job_give_back", lambda **_: None
+        )  # a killed worker tidies nothing up
         before_upsert(patch, killed)
         with pytest.raises(asyncio.CancelledError):
             await document_ingest(document.pk)
@@ -141,7 +155,9 @@ async def test_what_a_slow_model_has_embedded_is_written_before_the_batch_is_who
 
     before_upsert(monkeypatch, count)
     assert await document_ingest(document.pk) == "ready"
-    assert flagged == [*range(0, len(await chunk_ids(document)), 2)]  # the summary goes with each write
+    assert flagged == [
+        *range(0, len(await chunk_ids(document)), 2)
+    ]  # the summary goes with each write
     assert str(document.pk) in await get_engine().index.chunk_ids(BUILTIN_SPACE)
     assert await indexed_ids(document) == await chunk_ids(document)
 
@@ -179,21 +195,30 @@ async def test_worker_whose_job_was_taken_over_stops_where_it_is(
     assert (job.state, job.holder, job.error) == ("running", "other", "")
 
 
-async def test_unexpected_error_is_tried_again_and_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unexpected_error_is_tried_again_and_then_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     document = await add()
 
     def broken(*_: Any) -> None:
         raise RuntimeError("secret detail")
 
     monkeypatch.setattr(ingest, "index_rows", broken)
-    assert [await document_ingest(document.pk) for _ in range(4)] == ["waiting", "waiting", "waiting", "failed"]
+    assert [await document_ingest(document.pk) for _ in range(4)] == [
+        "waiting",
+        "waiting",
+        "waiting",
+        "failed",
+    ]
     await document.arefresh_from_db()
     assert "RuntimeError" in document.error
     assert "secret" not in document.error
 
 
 async def test_absent_embedding_model_is_waited_for() -> None:
-    collection = await sync_to_async(CollectionFactory)(embedding_model="bge-m3:latest", embedding_dim=8)
+    collection = await sync_to_async(CollectionFactory)(
+        embedding_model="bge-m3:latest", embedding_dim=8
+    )
     document = await add(collection=collection)
     assert await document_ingest(document.pk) == "waiting"
     await document.arefresh_from_db()
@@ -206,14 +231,22 @@ async def test_absent_embedding_model_is_waited_for() -> None:
 
 async def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("retrieval.knowledge.services.ingest_jobs.MAX_WAITS", 2)
-    collection = await sync_to_async(CollectionFactory)(embedding_model="bge-m3:latest", embedding_dim=8)
+    collection = await sync_to_async(CollectionFactory)(
+        embedding_model="bge-m3:latest", embedding_dim=8
+    )
     document = await add(collection=collection)
-    assert [await document_ingest(document.pk) for _ in range(3)] == ["waiting", "waiting", "failed"]
+    assert [await document_ingest(document.pk) for _ in range(3)] == [
+        "waiting",
+        "waiting",
+        "failed",
+    ]
     await document.arefresh_from_db()
     assert "Given up after 2 tries" in document.error
 
 
-async def test_absent_index_is_waited_for(rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_absent_index_is_waited_for(
+    rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     rag_settings(milvus={"uri": "http://127.0.0.1:9"})
     monkeypatch.setattr("retrieval.engine.search.milvus.connection.CONNECT_TIMEOUT_S", 0.2)
     monkeypatch.setattr("retrieval.engine.search.milvus.connection.TIMEOUT_S", 0.5)
@@ -223,7 +256,9 @@ async def test_absent_index_is_waited_for(rag_settings: Callable[..., None], mon
     assert await Chunk.objects.filter(indexed=True).acount() == 0
 
 
-async def test_document_waits_for_room_on_the_disk_and_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_document_waits_for_room_on_the_disk_and_goes_on_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     document = await add()
     await IngestJob.objects.aupdate(not_before=None)
     monkeypatch.setattr(storage, "MIN_FREE_MIB", MORE_THAN_THERE_IS)
@@ -234,9 +269,13 @@ async def test_document_waits_for_room_on_the_disk_and_goes_on_by_itself(monkeyp
     assert document.status == "ready"
 
 
-async def test_collection_of_another_model_is_a_clear_failure(rag_settings: Callable[..., None]) -> None:
+async def test_collection_of_another_model_is_a_clear_failure(
+    rag_settings: Callable[..., None],
+) -> None:
     rag_settings(ollama={"embed_model": "bge-m3"})
-    collection = await sync_to_async(CollectionFactory)(embedding_model="nomic-embed-text:latest", embedding_dim=8)
+    collection = await sync_to_async(CollectionFactory)(
+        embedding_model="nomic-embed-text:latest", embedding_dim=8
+    )
     document = await add(collection=collection)
     assert await document_ingest(document.pk) == "failed"
     await document.arefresh_from_db()
@@ -260,7 +299,11 @@ async def found(document: Document, text: str = "学生", **how: Any) -> set[str
     """By text search, as `how` says."""
     how = {"filters": SearchFilters(), **how}
     (hits,) = await get_engine().index.search_bm25(
-        BUILTIN_SPACE, [" ".join(search_terms(text))], collection_ids=[str(document.collection_id)], limit=100, **how
+        BUILTIN_SPACE,
+        [" ".join(search_terms(text))],
+        collection_ids=[str(document.collection_id)],
+        limit=100,
+        **how,
     )
     return {hit.chunk_id for hit in hits}
 
@@ -336,7 +379,9 @@ async def test_document_whose_collection_is_re_embedded_meanwhile_is_in_the_new_
     assert await indexed_ids(document) == set()
 
 
-async def test_document_read_anew_leaves_no_rows_of_former_chunks(rag_settings: Callable[..., None]) -> None:
+async def test_document_read_anew_leaves_no_rows_of_former_chunks(
+    rag_settings: Callable[..., None],
+) -> None:
     document = await add()
     await document_ingest(document.pk)
     before = await indexed_ids(document)

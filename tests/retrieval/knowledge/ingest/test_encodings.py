@@ -67,7 +67,9 @@ def test_zero_bytes_in_ascii_are_damage_and_no_utf_16(text: str) -> None:
     assert decode_text((text * 100).encode()) == text * 100
 
 
-@pytest.mark.parametrize("text", ["The buoy is red.\n", "灯塔高度为32 m。\n", "A4 纸 5 元\n", f"{JAPANESE}\n"])
+@pytest.mark.parametrize(
+    "text", ["The buoy is red.\n", "灯塔高度为32 m。\n", "A4 纸 5 元\n", f"{JAPANESE}\n"]
+)
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf_16_needs_no_mark(text: str, encoding: str) -> None:
     assert decode_text((text * 3).encode(encoding)) == text * 3

@@ -27,8 +27,13 @@ async def parsed(tmp_path: Path, name: str, data: bytes) -> ParsedDocument:
 
 
 async def test_pdf_pages_are_numbered_from_one(tmp_path: Path) -> None:
-    document = await parsed(tmp_path, "a.pdf", pdf_bytes(["First page", "", "Third page"], title="Rules of loans"))
-    assert [(block.page, block.text) for block in document.blocks] == [(1, "First page"), (3, "Third page")]
+    document = await parsed(
+        tmp_path, "a.pdf", pdf_bytes(["First page", "", "Third page"], title="Rules of loans")
+    )
+    assert [(block.page, block.text) for block in document.blocks] == [
+        (1, "First page"),
+        (3, "Third page"),
+    ]
     assert (document.page_count, document.title) == (3, "Rules of loans")
 
 
@@ -50,7 +55,9 @@ async def test_direction_overrides_show_nothing_backwards(tmp_path: Path) -> Non
         ("a.pdf", pdf_bytes(["The pass\u200bword of the Haus\u00adordnung"])),
     ],
 )
-async def test_characters_that_no_reader_sees_part_no_word(tmp_path: Path, name: str, data: bytes) -> None:
+async def test_characters_that_no_reader_sees_part_no_word(
+    tmp_path: Path, name: str, data: bytes
+) -> None:
     assert "The password of the Hausordnung" in (await parsed(tmp_path, name, data)).text
 
 
@@ -60,13 +67,26 @@ async def test_joiners_that_spell_a_word_or_an_emoji_stay(tmp_path: Path) -> Non
     assert document.text == "می\u200cخواهم and 👩\u200d🔬 and plainword"
 
 
-BODY = "\n".join(f"Line {number} of the rules says what is allowed, and who has to be asked." for number in range(12))
+BODY = "\n".join(
+    f"Line {number} of the rules says what is allowed, and who has to be asked."
+    for number in range(12)
+)
 
 
-async def test_pdf_headings_are_known_by_their_larger_type_and_levels_by_their_numbers(tmp_path: Path) -> None:
-    pages = [f"# Thesis guide\n{BODY}\n# 2 Form\n{BODY}\n# 2.3 Tools\n{BODY}", f"# 3 Submission\n{BODY}"]
+async def test_pdf_headings_are_known_by_their_larger_type_and_levels_by_their_numbers(
+    tmp_path: Path,
+) -> None:
+    pages = [
+        f"# Thesis guide\n{BODY}\n# 2 Form\n{BODY}\n# 2.3 Tools\n{BODY}",
+        f"# 3 Submission\n{BODY}",
+    ]
     document = await parsed(tmp_path, "a.pdf", pdf_bytes(pages))
-    assert headings(document) == [(1, "Thesis guide"), (2, "2 Form"), (3, "2.3 Tools"), (2, "3 Submission")]
+    assert headings(document) == [
+        (1, "Thesis guide"),
+        (2, "2 Form"),
+        (3, "2.3 Tools"),
+        (2, "3 Submission"),
+    ]
 
 
 CLAIM = [
@@ -77,30 +97,55 @@ CLAIM = [
 
 
 @pytest.mark.parametrize("heading", ["# 3 Claims", "** 3 Claims", "\n3 Claims\n", "3 Claims"])
-async def test_a_heading_of_a_pdf_is_not_glued_to_its_first_sentence(tmp_path: Path, heading: str) -> None:
-    lines = ["Trips are booked by the travel desk, at least ten days before they begin.", heading, *CLAIM]
+async def test_a_heading_of_a_pdf_is_not_glued_to_its_first_sentence(
+    tmp_path: Path, heading: str
+) -> None:
+    lines = [
+        "Trips are booked by the travel desk, at least ten days before they begin.",
+        heading,
+        *CLAIM,
+    ]
     document = await parsed(tmp_path, "a.pdf", pdf_bytes(["\n".join(lines)]))
     assert [(block.kind, block.text) for block in document.blocks] == [
         ("paragraph", lines[0]), ("heading", "3 Claims"), ("paragraph", f"{CLAIM[0]} {CLAIM[1]}\n{CLAIM[2]}"),
     ]  # fmt: skip
 
 
-async def test_paragraphs_of_a_pdf_are_parted_by_their_gap_and_by_their_type(tmp_path: Path) -> None:
-    page = "\n".join([*CLAIM[:2], "", *CLAIM[:2], "** Exceptions", *CLAIM[:2], "1. Hotels", "2. Trains"])
+async def test_paragraphs_of_a_pdf_are_parted_by_their_gap_and_by_their_type(
+    tmp_path: Path,
+) -> None:
+    page = "\n".join(
+        [*CLAIM[:2], "", *CLAIM[:2], "** Exceptions", *CLAIM[:2], "1. Hotels", "2. Trains"]
+    )
     document = await parsed(tmp_path, "a.pdf", pdf_bytes([page]))
     claim = " ".join(CLAIM[:2])
-    assert [block.text for block in document.blocks] == [claim, claim, "Exceptions", f"{claim}\n1. Hotels\n2. Trains"]
+    assert [block.text for block in document.blocks] == [
+        claim,
+        claim,
+        "Exceptions",
+        f"{claim}\n1. Hotels\n2. Trains",
+    ]
 
 
 async def test_rows_of_a_pdfs_table_have_their_cells_apart(tmp_path: Path) -> None:
-    page = "Fees are due in May.\nGroup\tBooks\tFee\nStaff\t20\tEUR 5\nAlumni\t15\tEUR 12\nPay online."
+    page = (
+        "Fees are due in May.\nGroup\tBooks\tFee\nStaff\t20\tEUR 5\nAlumni\t15\tEUR 12\nPay online."
+    )
     document = await parsed(tmp_path, "a.pdf", pdf_bytes([page]))
     table = "Group | Books | Fee\nGroup: Staff; Books: 20; Fee: EUR 5\nGroup: Alumni; Books: 15; Fee: EUR 12"
-    assert [block.text for block in document.blocks] == ["Fees are due in May.", table, "Pay online."]
+    assert [block.text for block in document.blocks] == [
+        "Fees are due in May.",
+        table,
+        "Pay online.",
+    ]
 
 
-async def test_running_headers_of_a_pdf_are_read_once_and_page_numbers_never(tmp_path: Path) -> None:
-    pages = [f"University handbook\nText number {word}\nPage {n}" for n, word in enumerate("abcde", 1)]
+async def test_running_headers_of_a_pdf_are_read_once_and_page_numbers_never(
+    tmp_path: Path,
+) -> None:
+    pages = [
+        f"University handbook\nText number {word}\nPage {n}" for n, word in enumerate("abcde", 1)
+    ]
     document = await parsed(tmp_path, "a.pdf", pdf_bytes(pages))
     assert (document.text.count("University handbook"), document.text.count("Page")) == (1, 0)
     assert document.text.count("Text number") == 5
@@ -110,17 +155,26 @@ async def test_docx_headings_tables_and_title(tmp_path: Path) -> None:
     document = await parsed(tmp_path, "a.docx", docx_bytes())
     assert headings(document) == [(1, "Loans"), (2, "Fines")]
     assert "每逾期一天罚款一元。" in document.text
-    assert document.blocks[-1].text == "Group | Books | Weeks\nGroup: Staff; Books: unlimited; Weeks: unlimited"
+    assert (
+        document.blocks[-1].text
+        == "Group | Books | Weeks\nGroup: Staff; Books: unlimited; Weeks: unlimited"
+    )
     assert document.title == "Library rules"
 
 
 def test_markdown_blocks_keep_their_source() -> None:
-    source = (
-        "# Loans\n\nTen *books*.\n\n```sh\n# no heading\n\nls\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n"
-    )
+    source = "# Loans\n\nTen *books*.\n\n```sh\n# no heading\n\nls\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n"
     document = parse_markdown(source.encode())
-    assert [block.kind for block in document.blocks] == ["heading", "paragraph", "code", "table", "paragraph"]
-    assert document.text == source.strip().replace("|---|---|\n| 1 | 2 |", "a: 1; b: 2").replace("| a | b |", "a | b")
+    assert [block.kind for block in document.blocks] == [
+        "heading",
+        "paragraph",
+        "code",
+        "table",
+        "paragraph",
+    ]
+    assert document.text == source.strip().replace("|---|---|\n| 1 | 2 |", "a: 1; b: 2").replace(
+        "| a | b |", "a | b"
+    )
 
 
 def test_html_gives_what_a_reader_sees() -> None:

@@ -29,7 +29,9 @@ TEXT = "# Loans\n\n" + "\n\n".join(
 LONG = b"Students may borrow ten books. " * 400_000  # seconds of work
 
 
-async def read(tmp_path: Path, data: bytes, name: str = "a.md", size: ChunkSize = SIZE, **numbers: Any) -> ReadDocument:
+async def read(
+    tmp_path: Path, data: bytes, name: str = "a.md", size: ChunkSize = SIZE, **numbers: Any
+) -> ReadDocument:
     path = tmp_path / f"stored{Path(name).suffix}"
     path.write_bytes(data)
     with patch.multiple(reader, BOUNDS=Bounds(**numbers)):
@@ -75,7 +77,9 @@ async def test_processor_time_ends_a_reader_whose_worker_does_not(tmp_path: Path
 async def test_cancelled_reading_ends_its_process(tmp_path: Path) -> None:
     await read(tmp_path, b"One.")
     task = asyncio.create_task(read(tmp_path, LONG, "long.txt"))
-    assert await asyncio.to_thread(wait_until, lambda: any(map(descendants, fork_servers())), within_s=10)
+    assert await asyncio.to_thread(
+        wait_until, lambda: any(map(descendants, fork_servers())), within_s=10
+    )
     children = [child for pid in fork_servers() for child in descendants(pid)]
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -101,7 +105,9 @@ def test_readers_die_with_their_worker(tmp_path: Path) -> None:
         "read = read_file(Path(sys.argv[1]), file_name='a.txt', size=ChunkSize(80, 10))\n"
         "asyncio.run(read)\nprint('read', flush=True)\ntime.sleep(60)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "a.txt")], stdout=subprocess.PIPE) as worker:
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path / "a.txt")], stdout=subprocess.PIPE
+    ) as worker:
         assert worker.stdout is not None and worker.stdout.readline() == b"read\n"
         readers = list(descendants(worker.pid))
         worker.kill()

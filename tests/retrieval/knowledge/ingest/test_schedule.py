@@ -24,7 +24,8 @@ def users() -> list[User]:
 def jobs_of(user: User | None, count: int = 1, **fields: Any) -> list[IngestJob]:
     collection = CollectionFactory(owner=user)
     return [
-        IngestJobFactory(document=DocumentFactory(collection=collection), user=user, **fields) for _ in range(count)
+        IngestJobFactory(document=DocumentFactory(collection=collection), user=user, **fields)
+        for _ in range(count)
     ]
 
 

@@ -60,9 +60,14 @@ def test_a_charts_figures_are_read_with_their_names(tmp_path: Path) -> None:
     data.categories = ["Spring", "Summer"]
     data.add_series("Adults", (1840, 5230))
     data.add_series("Children", (310, 977.5))
-    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, Emu(3_000_000), Emu(2_000_000), data)
+    slide.shapes.add_chart(
+        XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, Emu(3_000_000), Emu(2_000_000), data
+    )
     lines = read(tmp_path, saved(presentation)).text.split("\n")
-    assert lines[-2:] == ["Spring; Adults: 1840; Children: 310", "Summer; Adults: 5230; Children: 977.5"]
+    assert lines[-2:] == [
+        "Spring; Adults: 1840; Children: 310",
+        "Summer; Adults: 5230; Children: 977.5",
+    ]
 
 
 def test_a_tables_cell_over_two_columns_names_both(tmp_path: Path) -> None:
@@ -75,7 +80,9 @@ def test_a_tables_cell_over_two_columns_names_both(tmp_path: Path) -> None:
             table.cell(at, column).text = text
     table.cell(0, 1).merge(table.cell(0, 2))
     table.cell(0, 0).merge(table.cell(1, 0))
-    assert "Boat: Raft; Winter · Week: 33; Winter · Day: 7" in read(tmp_path, saved(presentation)).text
+    assert (
+        "Boat: Raft; Winter · Week: 33; Winter · Day: 7" in read(tmp_path, saved(presentation)).text
+    )
 
 
 DIAGRAM = """<dgm:dataModel xmlns:dgm="http://schemas.openxmlformats.org/drawingml/2006/diagram"
@@ -109,7 +116,9 @@ def with_shapes(data: bytes, shapes: str) -> bytes:
     entries[slide] = entries[slide].replace(b"</p:spTree>", shapes.encode() + b"</p:spTree>")
     relations = "ppt/slides/_rels/slide1.xml.rels"
     kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/diagramData"
-    relation = f'<Relationship Id="rId90" Type="{kind}" Target="../diagrams/data1.xml"/></Relationships>'
+    relation = (
+        f'<Relationship Id="rId90" Type="{kind}" Target="../diagrams/data1.xml"/></Relationships>'
+    )
     entries[relations] = entries[relations].replace(b"</Relationships>", relation.encode())
     entries["ppt/diagrams/data1.xml"] = DIAGRAM.encode()
     types = "[Content_Types].xml"
@@ -121,7 +130,9 @@ def with_shapes(data: bytes, shapes: str) -> bytes:
 
 def test_a_diagrams_texts_are_read_in_their_order(tmp_path: Path) -> None:
     document = read(tmp_path, with_shapes(pptx_bytes(), FRAME))
-    assert (1, "Write to the office\nReply within a week") in [(block.page, block.text) for block in document.blocks]
+    assert (1, "Write to the office\nReply within a week") in [
+        (block.page, block.text) for block in document.blocks
+    ]
     assert "layout" not in document.text
 
 
@@ -133,7 +144,14 @@ def test_numbered_paragraphs_show_their_labels(tmp_path: Path) -> None:
     presentation = pptx.Presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[6])
     frame = slide.shapes.add_textbox(0, 0, Emu(900_000), Emu(300_000)).text_frame
-    schemes = ["arabicPeriod", "alphaLcParenBoth", "alphaLcParenBoth", "arabicPeriod", "", "romanUcParenR"]
+    schemes = [
+        "arabicPeriod",
+        "alphaLcParenBoth",
+        "alphaLcParenBoth",
+        "arabicPeriod",
+        "",
+        "romanUcParenR",
+    ]
     for number, scheme in enumerate(schemes):
         paragraph = frame.paragraphs[0] if not number else frame.add_paragraph()
         paragraph.text = f"step {number}"
@@ -152,9 +170,14 @@ def test_what_every_slide_repeats_is_read_once(tmp_path: Path) -> None:
         slide = presentation.slides.add_slide(layout)
         slide.shapes.title.text = title
         for placeholder in layout.placeholders:
-            if placeholder.placeholder_format.type in (PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.SLIDE_NUMBER):
+            if placeholder.placeholder_format.type in (
+                PP_PLACEHOLDER.FOOTER,
+                PP_PLACEHOLDER.SLIDE_NUMBER,
+            ):
                 slide.shapes._spTree.append(copy.deepcopy(placeholder._element))
-                slide.placeholders[placeholder.placeholder_format.idx].text_frame.text = "Harbour office 7"
+                slide.placeholders[
+                    placeholder.placeholder_format.idx
+                ].text_frame.text = "Harbour office 7"
     texts = [(block.page, block.text) for block in read(tmp_path, saved(presentation)).blocks]
     assert texts == [(1, "Map"), (1, "Harbour office 7"), (2, "Plan")]
 
@@ -174,7 +197,9 @@ def test_comments_are_said_with_their_slides(tmp_path: Path) -> None:
     slide = presentation.slides.add_slide(presentation.slide_layouts[5])
     slide.shapes.title.text = "Map"
     comments = b'<p:cmLst xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"><p:cm/><p:cm/></p:cmLst>'
-    part = Part(PackURI("/ppt/comments/comment1.xml"), CT.PML_COMMENTS, slide.part.package, comments)
+    part = Part(
+        PackURI("/ppt/comments/comment1.xml"), CT.PML_COMMENTS, slide.part.package, comments
+    )
     slide.part.relate_to(part, RT.COMMENTS)
     document = read(tmp_path, saved(presentation))
     assert [str(what) for what in document.unread] == ["2 comments (slide 1)"]

@@ -21,11 +21,15 @@ def texts(*rows: Sequence[str], expects_head: bool = True) -> list[str]:
 
 
 def test_a_row_is_written_with_the_names_of_its_columns() -> None:
-    assert texts(("Berth", "Fee"), ("A4", "310"), ("A5", "")) == ["Berth | Fee\nBerth: A4; Fee: 310\nBerth: A5"]
+    assert texts(("Berth", "Fee"), ("A4", "310"), ("A5", "")) == [
+        "Berth | Fee\nBerth: A4; Fee: 310\nBerth: A5"
+    ]
 
 
 def test_an_empty_row_begins_a_table_with_its_own_head() -> None:
-    assert texts(("Hall", "Chairs"), ("Blue", "90"), (), ("Janitor", "Phone"), ("Ferro", "4410")) == [
+    assert texts(
+        ("Hall", "Chairs"), ("Blue", "90"), (), ("Janitor", "Phone"), ("Ferro", "4410")
+    ) == [
         "Hall | Chairs\nHall: Blue; Chairs: 90",
         "Janitor | Phone\nJanitor: Ferro; Phone: 4410",
     ]
@@ -33,12 +37,18 @@ def test_an_empty_row_begins_a_table_with_its_own_head() -> None:
 
 def test_rows_after_an_empty_one_keep_the_head_that_they_stand_under() -> None:
     assert (
-        texts(("Zone", "Fare"), ("North", "3.50"), (), ("South", "2.75"))[1] == "Zone | Fare\nZone: South; Fare: 2.75"
+        texts(("Zone", "Fare"), ("North", "3.50"), (), ("South", "2.75"))[1]
+        == "Zone | Fare\nZone: South; Fare: 2.75"
     )
 
 
 def test_names_below_figures_begin_another_table() -> None:
-    rows = [("Hall", "Chairs", "Rent"), ("Blue", "90", "40"), ("Janitor", "Phone", "Floor"), ("Ferro", "4410", "2")]
+    rows = [
+        ("Hall", "Chairs", "Rent"),
+        ("Blue", "90", "40"),
+        ("Janitor", "Phone", "Floor"),
+        ("Ferro", "4410", "2"),
+    ]
     assert texts(*rows)[1] == "Janitor | Phone | Floor\nJanitor: Ferro; Phone: 4410; Floor: 2"
 
 
@@ -47,7 +57,11 @@ def test_one_word_below_figures_is_a_cell() -> None:
 
 
 def test_tables_beside_each_other_have_their_own_heads() -> None:
-    rows = [("Boat", "Fee", "", "Tutor", "Phone"), ("Canoe", "11", "", "Ada", "4411"), ("Kayak", "9", "", "Bo", "4412")]
+    rows = [
+        ("Boat", "Fee", "", "Tutor", "Phone"),
+        ("Canoe", "11", "", "Ada", "4411"),
+        ("Kayak", "9", "", "Bo", "4412"),
+    ]
     assert texts(*rows) == [
         "Boat | Fee\nBoat: Canoe; Fee: 11\nBoat: Kayak; Fee: 9",
         "Tutor | Phone\nTutor: Ada; Phone: 4411\nTutor: Bo; Phone: 4412",
@@ -63,7 +77,9 @@ def test_tables_beside_each_other_have_their_own_heads() -> None:
 )
 def test_a_head_of_two_rows_names_each_column_from_the_top(head: Cells) -> None:
     [text] = texts(*head, ("Canoe", "11", "52", "7", "33"))
-    assert text.endswith("Boat: Canoe; Summer · Day: 11; Summer · Week: 52; Winter · Day: 7; Winter · Week: 33")
+    assert text.endswith(
+        "Boat: Canoe; Summer · Day: 11; Summer · Week: 52; Winter · Day: 7; Winter · Week: 33"
+    )
 
 
 def test_a_line_above_a_table_is_its_caption() -> None:
@@ -84,11 +100,18 @@ def test_rows_of_values_have_no_head() -> None:
 
 
 def test_a_form_of_words_has_no_head() -> None:
-    assert texts(("Name", "Wanda"), ("Boat", "Laser"), expects_head=False) == ["Name | Wanda\nBoat | Laser"]
+    assert texts(("Name", "Wanda"), ("Boat", "Laser"), expects_head=False) == [
+        "Name | Wanda\nBoat | Laser"
+    ]
 
 
 def test_a_row_knows_its_number_in_the_program() -> None:
-    grid = [Row(("Zone", "Fare"), 3), Row(("North", "4"), 4), Row(("", ""), 5), Row(("South", "5"), 6)]
+    grid = [
+        Row(("Zone", "Fare"), 3),
+        Row(("North", "4"), 4),
+        Row(("", ""), 5),
+        Row(("South", "5"), 6),
+    ]
     assert [table.first_row for table in tables_of(grid)] == [4, 6]
 
 
@@ -120,7 +143,9 @@ def test_a_spanning_cell_stands_in_every_row_and_column_that_it_spans() -> None:
 
 def test_a_cell_over_the_whole_width_names_the_rows_below_it() -> None:
     boats = [SpannedCell("Boat"), SpannedCell("Fee")]
-    rows = grid_of([boats, [SpannedCell("Lake", columns=2)], [SpannedCell("Canoe"), SpannedCell("11")]])
+    rows = grid_of(
+        [boats, [SpannedCell("Lake", columns=2)], [SpannedCell("Canoe"), SpannedCell("11")]]
+    )
     assert [table.text for table in tables_of(rows)] == ["Lake\nBoat | Fee\nBoat: Canoe; Fee: 11"]
 
 
@@ -133,4 +158,7 @@ def test_spans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_grid_of_one_column_is_text() -> None:
     [table] = tables_of([Row(("Notice",)), Row(("The kiosk, near gate 3, is closed; until May",))])
     block = table_block(table)
-    assert (block.kind, block.text) == ("paragraph", "Notice\nThe kiosk, near gate 3, is closed; until May")
+    assert (block.kind, block.text) == (
+        "paragraph",
+        "Notice\nThe kiosk, near gate 3, is closed; until May",
+    )

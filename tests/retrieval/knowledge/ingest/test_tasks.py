@@ -23,7 +23,9 @@ from tests.factories import CollectionFactory, IngestJobFactory
 @pytest.fixture
 def document(transactional_db: None, milvus: Any, offline: None, uploads: None) -> Document:
     upload = ContentFile(b"Ten books.", name="a.txt")
-    return document_create(collection=CollectionFactory(), upload=upload, file_name="a.txt").document
+    return document_create(
+        collection=CollectionFactory(), upload=upload, file_name="a.txt"
+    ).document
 
 
 def test_message_that_comes_twice_is_worked_on_once(document: Document) -> None:
@@ -36,12 +38,16 @@ def test_message_that_comes_twice_is_worked_on_once(document: Document) -> None:
 def test_resuming_sends_messages_for_what_was_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     expired = timezone.now() - timedelta(seconds=1)
     IngestJobFactory(state="running", holder="dead", lease_expires_at=expired)
-    IngestJobFactory(state="running", holder="alive", lease_expires_at=timezone.now() + timedelta(seconds=60))
+    IngestJobFactory(
+        state="running", holder="alive", lease_expires_at=timezone.now() + timedelta(seconds=60)
+    )
     IngestJobFactory(state="done")
     sent: list[Any] = []
     monkeypatch.setattr(tasks.ingest_next, "apply_async", lambda **options: sent.append(options))
     assert tasks.ingest_resume() == 1
-    IngestJob.objects.filter(holder="dead").update(lease_expires_at=timezone.now() + timedelta(seconds=60))
+    IngestJob.objects.filter(holder="dead").update(
+        lease_expires_at=timezone.now() + timedelta(seconds=60)
+    )
     assert tasks.ingest_resume() == 0
     assert len(sent) == 1
 
@@ -73,7 +79,9 @@ def test_of_workers_that_start_within_an_hour_one_compares_the_index_of_a_server
 ) -> None:
     cache.clear()
     rag_settings(milvus={"uri": uri})
-    monkeypatch.setattr("ragsite.runtime.presence.show_in_thread", lambda kind: None)  # it would outlive this test
+    monkeypatch.setattr(
+        "ragsite.runtime.presence.show_in_thread", lambda kind: None
+    )  # it would outlive this test
     sent: list[Any] = []
     monkeypatch.setattr(tasks.ingest_resume, "apply_async", lambda **_: None)
     monkeypatch.setattr(tasks.index_check, "apply_async", lambda **what: sent.append(what))

@@ -51,13 +51,20 @@ def test_rich_text_is_read_as_it_is_shown(tmp_path: Path) -> None:
         ("paragraph", 0, "Hotline 5512."),
         ("paragraph", 0, "our page"),
     ]
-    assert (document.title, [str(one) for one in document.unread]) == ("Boat terms", ["1 picture without text"])
+    assert (document.title, [str(one) for one in document.unread]) == (
+        "Boat terms",
+        ["1 picture without text"],
+    )
 
 
-@pytest.mark.parametrize("end", ["{" * 100_000, r"{\pict " + "0" * 500_000, "}" * 1000, r"{\*\fldinst" * 20_000])
+@pytest.mark.parametrize(
+    "end", ["{" * 100_000, r"{\pict " + "0" * 500_000, "}" * 1000, r"{\*\fldinst" * 20_000]
+)
 def test_hostile_rich_text_is_read(tmp_path: Path, end: str) -> None:
     """The test's time limit is what fails."""
-    assert read(tmp_path, "a.rtf", (r"{\rtf1 Open daily.\par " + end).encode()).text.startswith("Open daily.")
+    assert read(tmp_path, "a.rtf", (r"{\rtf1 Open daily.\par " + end).encode()).text.startswith(
+        "Open daily."
+    )
 
 
 # ------------------------------------------------------------------------------------------------ OpenDocument
@@ -77,7 +84,9 @@ def item(inner: str) -> str:
 
 def test_an_opendocument_text_is_read_as_it_is_shown(tmp_path: Path) -> None:
     deep = item("<text:p>hand</text:p>") + item("<text:p>power</text:p>")
-    inner = item("<text:p>Saw</text:p>") + item(f"<text:p>Tools</text:p><text:list>{deep}</text:list>")
+    inner = item("<text:p>Saw</text:p>") + item(
+        f"<text:p>Tools</text:p><text:list>{deep}</text:list>"
+    )
     lists = (
         f'<text:list text:style-name="L">{item("<text:p>Scope</text:p>")}'
         f"{item(f'<text:p>Machines</text:p><text:list>{inner}</text:list>')}</text:list>"
@@ -97,7 +106,9 @@ def test_an_opendocument_text_is_read_as_it_is_shown(tmp_path: Path) -> None:
         "<text:p>Hotline 5512</text:p></draw:text-box></draw:frame></text:p>"
     )
     header = "<style:header><text:p>Form QM-7</text:p></style:header>"
-    document = read(tmp_path, "a.odt", odt_bytes(body, styles=STYLES, header=header, title="Boat terms"))
+    document = read(
+        tmp_path, "a.odt", odt_bytes(body, styles=STYLES, header=header, title="Boat terms")
+    )
     assert kinds(document) == [
         ("paragraph", 0, "Form QM-7"),
         ("heading", 2, "Terms"),
@@ -112,7 +123,10 @@ def test_an_opendocument_text_is_read_as_it_is_shown(tmp_path: Path) -> None:
         ("table", 0, "Zone | Fee\nZone: North; Fee: 3.50"),
         ("paragraph", 0, "Hotline 5512"),
     ]
-    assert (document.title, [str(one) for one in document.unread]) == ("Boat terms", ["1 picture without text"])
+    assert (document.title, [str(one) for one in document.unread]) == (
+        "Boat terms",
+        ["1 picture without text"],
+    )
 
 
 def test_lists_of_an_opendocument_text_are_labelled_by_their_own_styles(tmp_path: Path) -> None:
@@ -124,7 +138,9 @@ def test_lists_of_an_opendocument_text_are_labelled_by_their_own_styles(tmp_path
 
 
 def test_the_title_of_an_opendocument_text_is_a_heading(tmp_path: Path) -> None:
-    style = '<style:style style:name="P1" style:family="paragraph" style:parent-style-name="Title"/>'
+    style = (
+        '<style:style style:name="P1" style:family="paragraph" style:parent-style-name="Title"/>'
+    )
     body = '<text:p text:style-name="P1">Boat terms</text:p><text:h text:outline-level="1">Scope</text:h>'
     document = read(tmp_path, "a.odt", odt_bytes(body, styles=style))
     assert (document.title, kinds(document)[0]) == ("Boat terms", ("heading", 1, "Boat terms"))
@@ -147,13 +163,25 @@ def test_a_book_is_read_in_the_order_of_its_pages(tmp_path: Path) -> None:
         '<p>Closed at nine.</p><p class="gone">free</p></body></html>',
         "a.xhtml": "<html><body><h1>Quays</h1><p>Pier 6.</p><img src='p.png'/></body></html>",
     }
-    document = read(tmp_path, "a.epub", epub_bytes(pages, {"s.css": ".gone { display: none }"}, title="Harbour"))
-    assert [block.text for block in document.blocks] == ["Locks", "Closed at nine.", "Quays", "Pier 6."]
-    assert (document.title, [str(one) for one in document.unread]) == ("Harbour", ["1 picture without text"])
+    document = read(
+        tmp_path, "a.epub", epub_bytes(pages, {"s.css": ".gone { display: none }"}, title="Harbour")
+    )
+    assert [block.text for block in document.blocks] == [
+        "Locks",
+        "Closed at nine.",
+        "Quays",
+        "Pier 6.",
+    ]
+    assert (document.title, [str(one) for one in document.unread]) == (
+        "Harbour",
+        ["1 picture without text"],
+    )
 
 
 def test_a_locked_book_says_so(tmp_path: Path) -> None:
-    locked = "<encryption><EncryptedData><CipherReference URI='a.xhtml'/></EncryptedData></encryption>"
+    locked = (
+        "<encryption><EncryptedData><CipherReference URI='a.xhtml'/></EncryptedData></encryption>"
+    )
     data = epub_bytes({"a.xhtml": "<html/>"}, {"META-INF/encryption.xml": locked})
     with pytest.raises(DocumentUnreadableError, match="protected against copying"):
         read(tmp_path, "a.epub", data)

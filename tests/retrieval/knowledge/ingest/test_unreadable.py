@@ -13,7 +13,13 @@ from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import reading
 from retrieval.knowledge.ingest.chunk_size import ChunkSize
 from retrieval.knowledge.ingest.reader import read_file
-from tests.retrieval.knowledge.ingest.files import docx_bytes, pdf_bytes, pptx_bytes, xlsx_bytes, zip_bytes
+from tests.retrieval.knowledge.ingest.files import (
+    docx_bytes,
+    pdf_bytes,
+    pptx_bytes,
+    xlsx_bytes,
+    zip_bytes,
+)
 from tests.retrieval.read_documents import read
 
 SIZE = ChunkSize(480, 64)
@@ -65,12 +71,18 @@ def test_zip_bomb_is_refused_before_it_is_unpacked(entry: str) -> None:
     name = {"w": "bomb.docx", "x": "bomb.xlsx", "p": "bomb.pptx"}[entry[0]]
     bomb = zip_bytes({entry: bytes(3 * 1024 * 1024)})
     assert len(bomb) < 10_000
-    with patch.multiple(reading, MAX_UNPACKED_MIB=2), pytest.raises(DocumentUnreadableError, match="more than 2 MiB"):
+    with (
+        patch.multiple(reading, MAX_UNPACKED_MIB=2),
+        pytest.raises(DocumentUnreadableError, match="more than 2 MiB"),
+    ):
         read(bomb, name)
 
 
 def test_too_many_chunks_are_refused() -> None:
-    with patch.multiple(reading, MAX_CHUNKS=2), pytest.raises(DocumentUnreadableError, match="more than 2 chunks"):
+    with (
+        patch.multiple(reading, MAX_CHUNKS=2),
+        pytest.raises(DocumentUnreadableError, match="more than 2 chunks"),
+    ):
         read(b"Students may borrow ten books. " * 500, "long.txt")
 
 

@@ -20,11 +20,16 @@ from tests.retrieval.engine.steps.fakes import Events, ask, make_tools, scored
 QUESTION = "What does a resit cost, and how is it paid?"
 FIRST = scored(1, "A resit costs EUR 55. The resit fee is paid online by card.", title="Exams")
 SECOND = scored(2, "The library opens at eight.", title="Library")
-SOURCES = tuple(Source(marker=at, chunk=hit.chunk, scores=hit.scores) for at, hit in enumerate((FIRST, SECOND), 1))
+SOURCES = tuple(
+    Source(marker=at, chunk=hit.chunk, scores=hit.scores)
+    for at, hit in enumerate((FIRST, SECOND), 1)
+)
 BEGINNING = "A resit costs EUR 55 [1]. The resit fee is paid"
 
 
-async def continued(text: str = BEGINNING, sources: tuple[Source, ...] = SOURCES) -> tuple[Answer, Events, Trace]:
+async def continued(
+    text: str = BEGINNING, sources: tuple[Source, ...] = SOURCES
+) -> tuple[Answer, Events, Trace]:
     events = Events()
     trace = Trace(events)
     begun = PartialAnswer(question=ask(QUESTION), text=text, sources=sources)
@@ -41,7 +46,9 @@ async def test_many_long_passages_are_cut_to_the_window(online: Any, rag_setting
     rag_settings(ollama={"num_ctx": 2048})
     online.reply(text="online.")
     long = tuple(
-        Source(marker=at, chunk=scored(at, "The fee is paid online. " * 50).chunk, scores=FIRST.scores)
+        Source(
+            marker=at, chunk=scored(at, "The fee is paid online. " * 50).chunk, scores=FIRST.scores
+        )
         for at in range(1, 7)
     )
     answer, _, _ = await continued(sources=long)

@@ -25,7 +25,9 @@ async def generate(text: str = QUESTION, rag=None, language="en"):
 
 
 @pytest.mark.parametrize("text", ["I cannot find this here.", "Parking costs EUR 100 [1]."])
-async def test_a_text_that_no_passage_bears_out_is_no_answer_and_the_nearest_are_quoted(online, text: str) -> None:
+async def test_a_text_that_no_passage_bears_out_is_no_answer_and_the_nearest_are_quoted(
+    online, text: str
+) -> None:
     online.reply(text=text)
     answer, events, _ = await generate()
     assert answer.decision == "NO_ANSWER"
@@ -44,7 +46,9 @@ async def test_a_passage_that_denies_is_no_refusal(online) -> None:
     assert (answer.decision, answer.text) == ("ANSWER", "The rent does not include breakfast [1].")
 
 
-async def test_the_model_may_read_an_excerpt_and_the_source_keeps_the_whole_passage(online, rag_settings) -> None:
+async def test_the_model_may_read_an_excerpt_and_the_source_keeps_the_whole_passage(
+    online, rag_settings
+) -> None:
     rag_settings(compress={"enabled": True})
     padding = "Bicycles are kept in the cellar. The gate is shut at night. The bus runs every ten minutes. "
     text = padding + "What the resit fee is: a resit costs EUR 55. It is due in July. " + padding
@@ -58,9 +62,12 @@ async def test_the_model_may_read_an_excerpt_and_the_source_keeps_the_whole_pass
 async def test_where_not_all_passages_fit_the_best_ones_do(online, rag_settings) -> None:
     rag_settings(ollama={"num_ctx": 1900, "max_answer_tokens": 200})
     long = tuple(
-        scored(number, f"Passage {number}. " + "word " * 300, rerank=1 - number / 10) for number in range(1, 6)
+        scored(number, f"Passage {number}. " + "word " * 300, rerank=1 - number / 10)
+        for number in range(1, 6)
     )
     rag = settings.RAG
     answer = await write_answer(make_tools(rag), ask(QUESTION), long)
     assert 1 < len(answer.sources) < 5
-    assert {source.chunk.chunk_id for source in answer.sources} == {f"k{n}" for n in range(1, len(answer.sources) + 1)}
+    assert {source.chunk.chunk_id for source in answer.sources} == {
+        f"k{n}" for n in range(1, len(answer.sources) + 1)
+    }

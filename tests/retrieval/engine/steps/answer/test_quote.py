@@ -7,7 +7,12 @@ from dataclasses import replace
 from django.conf import settings
 
 from chat.messages.rendering import render_answer
-from retrieval.engine.steps.answer.quote import SHOWN_CHARS, best_sources, best_statements, show_passages
+from retrieval.engine.steps.answer.quote import (
+    SHOWN_CHARS,
+    best_sources,
+    best_statements,
+    show_passages,
+)
 from retrieval.engine.values import Scores, Source, StoredChunk
 from tests.retrieval.engine.steps.document_reader import MemoryReader
 from tests.retrieval.engine.steps.fakes import ask, cut, make_tools
@@ -28,7 +33,13 @@ Keys are handed in by noon.
 
 
 def source(marker: int, text: str, *, score: float = 0.0, **facts: object) -> Source:
-    fields = {"title": "Housing Policy", "file_name": "housing.md", "document_id": "d", "seq": marker, **facts}
+    fields = {
+        "title": "Housing Policy",
+        "file_name": "housing.md",
+        "document_id": "d",
+        "seq": marker,
+        **facts,
+    }
     chunk = StoredChunk(chunk_id=str(marker), collection_id="c1", text=text, **fields)
     return Source(marker=marker, chunk=chunk, scores=Scores(final=score or 1.0 / (1 + marker)))
 
@@ -55,7 +66,9 @@ async def test_a_table_stays_a_table_with_its_head_and_the_best_row_marked() -> 
 
 async def test_a_sheet_is_shown_as_the_table_that_it_is() -> None:
     rows = "\n".join(f"Name: Person{number}; Desk: D{number}" for number in range(90))
-    text = await shown("Which desk has Person57?", source(1, f"Name | Desk\n{rows}", file_name="desks.xlsx"))
+    text = await shown(
+        "Which desk has Person57?", source(1, f"Name | Desk\n{rows}", file_name="desks.xlsx")
+    )
     assert "> | Name | Desk |\n> |---|---|\n" in text
     assert "> | **Person57** | **D57** |" in text
     assert "> …" in text and len(text) < 2 * SHOWN_CHARS
@@ -63,22 +76,34 @@ async def test_a_sheet_is_shown_as_the_table_that_it_is() -> None:
 
 async def test_rows_without_their_head_get_it_from_the_chunk_before() -> None:
     rows = "| Mill Lane | double room | 84 |\n| North Tower | studio | 189 |"
-    first = replace(source(0, HOUSING.split("\n\nRent")[0]).chunk, document_id="00000000-0000-0000-0000-000000000001")
+    first = replace(
+        source(0, HOUSING.split("\n\nRent")[0]).chunk,
+        document_id="00000000-0000-0000-0000-000000000001",
+    )
     cut_off = source(1, rows, document_id=first.document_id)
     text = await shown("What is the rent in North Tower?", cut_off, documents=MemoryReader([first]))
     assert "> | Hall | Room | Rent, EUR a week |\n> |---|---|---:|\n> | Mill Lane |" in text
 
 
 async def test_what_stands_beside_a_passage_in_its_document_is_shown_around_its_sentence() -> None:
-    first, second = cut("## Rent\n\nA room in Lakeside costs 118 a week.", "A deposit of EUR 300 is paid first.", gap=2)
+    first, second = cut(
+        "## Rent\n\nA room in Lakeside costs 118 a week.",
+        "A deposit of EUR 300 is paid first.",
+        gap=2,
+    )
     found = Source(marker=1, chunk=first, scores=Scores(final=1.0))
-    text = await shown("What does a room in Lakeside cost?", found, documents=MemoryReader([first, second]))
+    text = await shown(
+        "What does a room in Lakeside cost?", found, documents=MemoryReader([first, second])
+    )
     assert "> **A room in Lakeside costs 118 a week.**" in text
     assert "> A deposit of EUR 300 is paid first." in text
 
 
 async def test_a_long_passage_is_shown_around_its_best_sentence() -> None:
-    filler = "\n\n".join(f"Paragraph {number} tells of other things entirely, at some length." for number in range(60))
+    filler = "\n\n".join(
+        f"Paragraph {number} tells of other things entirely, at some length."
+        for number in range(60)
+    )
     long = f"{filler}\n\nThe lost property office is in B2."
     text = await shown("Where is the lost property office?", source(1, long))
     assert "> **The lost property office is in B2.**" in text

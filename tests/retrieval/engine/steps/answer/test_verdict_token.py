@@ -12,7 +12,9 @@ from retrieval.engine.text.phrases import ScriptKeeper, answer_language
 
 def read(reply: str, size: int) -> tuple[str | None, str]:
     reader = VerdictReader()
-    text = "".join(reader.feed(reply[at : at + size]) for at in range(0, len(reply), size)) + reader.finish(whole=True)
+    text = "".join(
+        reader.feed(reply[at : at + size]) for at in range(0, len(reply), size)
+    ) + reader.finish(whole=True)
     return reader.verdict, text
 
 
@@ -33,7 +35,9 @@ def test_a_refusal_is_read_with_what_stands_around_it(reply: str, size: int) -> 
 
 
 @pytest.mark.parametrize("size", [1, 500])
-@pytest.mark.parametrize("reply", ["UNCLEAR", "**UNCLEAR**", "Answer: UNCLEAR", "Unclear.", "UNCLEAR: which hall?"])
+@pytest.mark.parametrize(
+    "reply", ["UNCLEAR", "**UNCLEAR**", "Answer: UNCLEAR", "Unclear.", "UNCLEAR: which hall?"]
+)
 def test_a_question_that_is_unclear_is_told_by_its_word(reply: str, size: int) -> None:
     assert read(reply, size) == ("unclear", "")
 
@@ -54,7 +58,12 @@ def test_everything_else_is_text(reply: str, size: int) -> None:
 
 @pytest.mark.parametrize(
     ("reply", "held"),
-    [("The sauna is heated", 9), ("No, it is closed", 4), ("补考费为55欧元。", 4), ("Unless it rains", 9)],
+    [
+        ("The sauna is heated", 9),
+        ("No, it is closed", 4),
+        ("补考费为55欧元。", 4),
+        ("Unless it rains", 9),
+    ],
 )
 def test_a_reply_is_held_back_only_while_it_can_become_a_verdict(reply: str, held: int) -> None:
     reader = VerdictReader()
@@ -84,7 +93,11 @@ def stream(pieces, language) -> str:
 @pytest.mark.parametrize(
     ("written", "language", "read"),
     [
-        ("奖学金每学年5000欧元 [1]。头发与发生。", "zh-hant", "獎學金每學年5000歐元 [1]。頭髮與發生。"),
+        (
+            "奖学金每学年5000欧元 [1]。头发与发生。",
+            "zh-hant",
+            "獎學金每學年5000歐元 [1]。頭髮與發生。",
+        ),
         ("獎學金每學年5000歐元 [1]。", "zh-hans", "奖学金每学年5000欧元 [1]。"),
         ("由导师核准，吃饭，群体。", "zh-hant", "由導師核准，吃飯，群體。"),
         ("由導師核准，裏面吃飯，羣體。", "zh-hant", "由導師核准，裏面吃飯，羣體。"),
@@ -95,7 +108,9 @@ def stream(pieces, language) -> str:
         ("図書館は九時に閉まります。", "zh-hant", "図書館は九時に閉まります。"),
     ],
 )
-def test_a_chinese_answer_is_read_in_the_questions_script(written: str, language, read: str) -> None:
+def test_a_chinese_answer_is_read_in_the_questions_script(
+    written: str, language, read: str
+) -> None:
     assert stream([written], language) == read
     assert stream(written, language) == read  # character by character
 

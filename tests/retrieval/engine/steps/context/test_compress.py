@@ -36,11 +36,16 @@ def test_chinese_in_either_script_is_cut_alike() -> None:
 
 
 def test_where_room_is_short_the_best_strips_of_all_passages_fill_it() -> None:
-    second = "The deposit for a room in Hilltop hall is EUR 250. " + "Nothing else is of interest here. " * 20
+    second = (
+        "The deposit for a room in Hilltop hall is EUR 250. "
+        + "Nothing else is of interest here. " * 20
+    )
     texts = (LONG + " " + LONG.replace("300", "310"), second)
     chosen = [scored(number, text, rerank=0.9) for number, text in enumerate(texts, start=1)]
     found = compress_passages(DEPOSIT, chosen, tokens=110)
-    length = sum(estimate_tokens(quote_source(at, one.chunk)) for at, one in enumerate(found, start=1))
+    length = sum(
+        estimate_tokens(quote_source(at, one.chunk)) for at, one in enumerate(found, start=1)
+    )
     assert length <= 110
     assert "EUR 300" in found[0].chunk.text
     assert "EUR 250" in found[1].chunk.text
@@ -53,9 +58,14 @@ async def test_without_a_model_passages_stay_whole() -> None:
 
 
 def test_a_row_keeps_the_head_of_its_table_and_a_sentence_its_heading() -> None:
-    table = "| Borrower | Items |\n|---|---|\n" + "\n".join(f"| {letter * 5} | {letter} |" for letter in "pqrstuvwx")
+    table = "| Borrower | Items |\n|---|---|\n" + "\n".join(
+        f"| {letter * 5} | {letter} |" for letter in "pqrstuvwx"
+    )
     (kept,) = excerpts("What is for vvvvv?", f"## Loans\n\n{table}")
-    assert kept == "## Loans\n\n| Borrower | Items |\n|---|---|\n…\n| uuuuu | u |\n| vvvvv | v |\n| wwwww | w |\n…"
+    assert (
+        kept
+        == "## Loans\n\n| Borrower | Items |\n|---|---|\n…\n| uuuuu | u |\n| vvvvv | v |\n| wwwww | w |\n…"
+    )
 
 
 def test_code_is_never_cut() -> None:

@@ -14,12 +14,18 @@ TEXT = (
 
 def piece(number: int, start: int, end: int, *, seq: int, document: str = "housing", **facts):
     candidate = scored(number, TEXT[start:end], document_id=document, title="Housing", **facts)
-    return replace(candidate, chunk=replace(candidate.chunk, seq=seq, char_start=start, char_end=end))
+    return replace(
+        candidate, chunk=replace(candidate.chunk, seq=seq, char_start=start, char_end=end)
+    )
 
 
 FIRST = piece(1, 0, 112, seq=0, heading="Halls › Money", page=1)
-SECOND = piece(2, 81, 149, seq=1, heading="Halls › Money", page=1)  # begins with the last sentence of FIRST
-THIRD = piece(3, 151, len(TEXT), seq=2, heading="Halls › Guests", page=2)  # a blank line lies between
+SECOND = piece(
+    2, 81, 149, seq=1, heading="Halls › Money", page=1
+)  # begins with the last sentence of FIRST
+THIRD = piece(
+    3, 151, len(TEXT), seq=2, heading="Halls › Guests", page=2
+)  # a blank line lies between
 
 
 def ids(result) -> list[str]:

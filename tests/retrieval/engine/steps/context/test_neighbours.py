@@ -20,7 +20,13 @@ def found(chunk: StoredChunk) -> ScoredChunk:
     return ScoredChunk(chunk=chunk, scores=Scores(rerank=0.9, final=0.9))
 
 
-async def written(chunks: list[StoredChunk], at: int = 0, *, question: str = "What does a late camera cost?", **q: Any):
+async def written(
+    chunks: list[StoredChunk],
+    at: int = 0,
+    *,
+    question: str = "What does a late camera cost?",
+    **q: Any,
+):
     reader = MemoryReader(chunks)
     deps = make_tools(settings.RAG, documents=reader)
     answer = await write_answer(deps, ask(question, **q), [found(chunks[at])])
@@ -43,7 +49,9 @@ async def test_the_model_reads_the_rest_of_a_table(online) -> None:
         ("Η εγγύηση για το δωμάτιο", "επιστρέφεται σε τέσσερις εβδομάδες."),
     ],
 )
-async def test_a_sentence_that_is_cut_goes_on_with_a_small_letter_of_any_script(online, begun: str, rest: str) -> None:
+async def test_a_sentence_that_is_cut_goes_on_with_a_small_letter_of_any_script(
+    online, begun: str, rest: str
+) -> None:
     await written(cut(begun, rest, gap=1), question=f"{begun}?")
     assert rest in online.chats[0].prompt
 
@@ -55,7 +63,13 @@ async def test_what_begins_something_else_is_not_joined(online) -> None:
 
 async def test_a_neighbour_has_to_fit(online, rag_settings) -> None:
     rag_settings(ollama={"num_ctx": 1024, "max_answer_tokens": 300})
-    await written(cut(HEAD, "\n".join(f"| Thing {number} of many | EUR {number} |" for number in range(80)), gap=1))
+    await written(
+        cut(
+            HEAD,
+            "\n".join(f"| Thing {number} of many | EUR {number} |" for number in range(80)),
+            gap=1,
+        )
+    )
     assert "Thing 70" not in online.chats[0].prompt
 
 

@@ -16,7 +16,10 @@ from retrieval.engine.values import EmbeddingSpace, Scores, Source
 from tests.retrieval.engine.steps.fakes import HANDBOOK, chunk, make_tools
 from tests.retrieval.engine.steps.grounding.languages import ENGLISH, PASSAGES, Passage, sources_of
 
-SOURCES = tuple(Source(marker=number, chunk=one, scores=Scores()) for number, one in enumerate(HANDBOOK, start=1))
+SOURCES = tuple(
+    Source(marker=number, chunk=one, scores=Scores())
+    for number, one in enumerate(HANDBOOK, start=1)
+)
 HINTS = [(), (1,), (2,), (6,), (3, 5)]
 
 
@@ -29,7 +32,11 @@ def cites(statement: str, question: str, hints: tuple[int, ...] = ()) -> tuple[i
     ("statement", "question", "marker"),
     [
         ("The deposit for a room in Lakeside hall is EUR 300.", "How much is the deposit?", 3),
-        ("You get it back within thirty days.", "When is the deposit for Lakeside hall paid back?", 3),
+        (
+            "You get it back within thirty days.",
+            "When is the deposit for Lakeside hall paid back?",
+            3,
+        ),
         ("EUR 55.", "What does a late resit cost?", 6),
         ("Your password has expired.", "What does NLU-E107 mean?", 5),
         ("每学年五千欧元。", "校长奖学金多少钱？", 4),
@@ -54,7 +61,9 @@ def test_a_sentence_that_joins_facts_cites_both() -> None:
     assert cites(statement, "What do I pay?") == (3, 6)
 
 
-@pytest.mark.parametrize("statement", ["The canteen serves lunch until three.", "食堂供应午餐到下午三点。"])
+@pytest.mark.parametrize(
+    "statement", ["The canteen serves lunch until three.", "食堂供应午餐到下午三点。"]
+)
 @pytest.mark.parametrize("hints", [(), (1,)])
 def test_what_no_passage_says_cites_nothing(statement: str, hints: tuple[int, ...]) -> None:
     readable = SOURCES[3:4] if statement[0] == "食" else SOURCES[:3]
@@ -62,14 +71,18 @@ def test_what_no_passage_says_cites_nothing(statement: str, hints: tuple[int, ..
 
 
 @pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.language)
-def test_beside_english_passages_one_in_any_language_is_cited_for_what_it_says(passage: Passage) -> None:
+def test_beside_english_passages_one_in_any_language_is_cited_for_what_it_says(
+    passage: Passage,
+) -> None:
     sources = sources_of(*ENGLISH, passage.text)
     assert align(passage.said, sources, question="?") == (4,)
     assert align(passage.in_other_words, sources, question="?") == (4,)
 
 
 @pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.language)
-def test_among_passages_in_fourteen_languages_the_one_that_says_it_is_cited(passage: Passage) -> None:
+def test_among_passages_in_fourteen_languages_the_one_that_says_it_is_cited(
+    passage: Passage,
+) -> None:
     sources = sources_of(*ENGLISH, *(one.text for one in PASSAGES))
     assert align(passage.said, sources, question="?") == (4 + PASSAGES.index(passage),)
 
@@ -103,7 +116,9 @@ class Meaning:
         return self
 
     async def embed_documents(self, texts) -> np.ndarray:
-        return np.array([[1.0, 0.0] if "resit" in text or "补考" in text else [0.0, 1.0] for text in texts])
+        return np.array(
+            [[1.0, 0.0] if "resit" in text or "补考" in text else [0.0, 1.0] for text in texts]
+        )
 
     embed_queries = embed_documents
 
@@ -118,7 +133,9 @@ async def test_in_another_language_the_nearest_by_vectors_is_cited() -> None:
     assert (await away("补考要交钱。", (1,)), away.failure and away.failure.text) == ((1,), "away")
 
 
-async def test_a_passage_in_another_language_is_cited_beside_passages_in_that_of_the_answer() -> None:
+async def test_a_passage_in_another_language_is_cited_beside_passages_in_that_of_the_answer() -> (
+    None
+):
     models: Any = Meaning()
     sources = (*SOURCES[:6],)
     cited = await Aligner(sources, question="补考费多少？", models=models)("补考要交钱。", ())
@@ -134,7 +151,10 @@ REFUSALS = [
         "The passages do not mention this.",
         "Lockers are free for members. Bicycles are not allowed in the hall, and dogs stay outside.",
     ),
-    ("Nothing is said about that.", "Nothing is charged for the first hour; after that a room costs £4 an hour."),
+    (
+        "Nothing is said about that.",
+        "Nothing is charged for the first hour; after that a room costs £4 an hour.",
+    ),
     ("文档没有说明。", "没有预约的病人请先到一楼导诊台登记，再到二楼候诊，缴费请使用自助机。"),
     (
         "Die Quellen sagen dazu nichts.",
@@ -145,7 +165,8 @@ REFUSALS = [
 
 def quoted(*texts: str) -> tuple[Source, ...]:
     return tuple(
-        Source(marker=number, chunk=chunk(number, text), scores=Scores()) for number, text in enumerate(texts, start=1)
+        Source(marker=number, chunk=chunk(number, text), scores=Scores())
+        for number, text in enumerate(texts, start=1)
     )
 
 
@@ -159,7 +180,9 @@ async def test_a_refusal_that_shares_small_words_with_a_passage_cites_none(
     offline, builtin_model, refusal: str, text: str
 ) -> None:
     sources = quoted(text, "The deposit for a room is EUR 300.")
-    aligner = Aligner(sources, question="What does a resit cost?", models=make_tools(settings.RAG).models)
+    aligner = Aligner(
+        sources, question="What does a resit cost?", models=make_tools(settings.RAG).models
+    )
     assert list(await aligner(refusal, (1,))) == []
 
 
@@ -170,25 +193,48 @@ class NearestOnly(Meaning):
         return BuiltinEmbedder()
 
 
-async def test_a_refusal_in_another_language_than_the_nearest_passage_cites_none(builtin_model) -> None:
+async def test_a_refusal_in_another_language_than_the_nearest_passage_cites_none(
+    builtin_model,
+) -> None:
     models: Any = NearestOnly()
-    aligner = Aligner(quoted("四路公交车从火车站开往港口广场，每十分钟一班。"), question="Which bus?", models=models)
+    aligner = Aligner(
+        quoted("四路公交车从火车站开往港口广场，每十分钟一班。"),
+        question="Which bus?",
+        models=models,
+    )
     assert list(await aligner("I don't know: the sources given do not say.", (1,))) == []
-    assert list(await aligner("Bus line 4 runs from the train station to Harbour Square.", ())) == [1]
+    assert list(await aligner("Bus line 4 runs from the train station to Harbour Square.", ())) == [
+        1
+    ]
 
 
-async def test_a_statement_in_words_of_its_own_still_cites_its_passage(offline, builtin_model) -> None:
-    sources = quoted("Dogs on a lead are welcome in the garden of the café.", "The deposit for a room is EUR 300.")
-    aligner = Aligner(sources, question="Can I bring my pet?", models=make_tools(settings.RAG).models)
-    assert list(await aligner("Yes, you may take dogs into the garden if they wear a lead.", ())) == [1]
+async def test_a_statement_in_words_of_its_own_still_cites_its_passage(
+    offline, builtin_model
+) -> None:
+    sources = quoted(
+        "Dogs on a lead are welcome in the garden of the café.",
+        "The deposit for a room is EUR 300.",
+    )
+    aligner = Aligner(
+        sources, question="Can I bring my pet?", models=make_tools(settings.RAG).models
+    )
+    assert list(
+        await aligner("Yes, you may take dogs into the garden if they wear a lead.", ())
+    ) == [1]
 
 
-async def test_without_the_built_in_model_words_alone_decide_and_the_reason_is_kept(offline, monkeypatch) -> None:
+async def test_without_the_built_in_model_words_alone_decide_and_the_reason_is_kept(
+    offline, monkeypatch
+) -> None:
     def broken(texts: Any) -> Any:
         raise EmbeddingUnavailableError("the weights are gone")
 
     monkeypatch.setattr("retrieval.engine.providers.builtin.embed_texts", broken)
     sources = quoted("Dogs on a lead are welcome in the garden of the café.")
-    aligner = Aligner(sources, question="Can I bring my pet?", models=make_tools(settings.RAG).models)
-    assert list(await aligner("Yes, you may take dogs into the garden if they wear a lead.", ())) == [1]
+    aligner = Aligner(
+        sources, question="Can I bring my pet?", models=make_tools(settings.RAG).models
+    )
+    assert list(
+        await aligner("Yes, you may take dogs into the garden if they wear a lead.", ())
+    ) == [1]
     assert aligner.failure and aligner.failure.text == "the weights are gone"

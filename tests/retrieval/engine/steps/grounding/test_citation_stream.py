@@ -28,7 +28,10 @@ async def stream(pieces, align=seven) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "cited"),
     [
-        ("It is EUR 55 [1], not 40 [3]. Open at eight [2].", "It is EUR 55, not 40 [7]. Open at eight [7]."),
+        (
+            "It is EUR 55 [1], not 40 [3]. Open at eight [2].",
+            "It is EUR 55, not 40 [7]. Open at eight [7].",
+        ),
         ("It is EUR 55. [1] Pay [2][3]. Then go.", "It is EUR 55 [7]. Pay [7]. Then go [7]."),
         ("奖学金每学年五千欧元 [1]。九月申请。[2]", "奖学金每学年五千欧元 [7]。九月申请 [7]。"),
         ("According to [2], it is EUR 55. Good.", "According to [2], it is EUR 55 [7]. Good [7]."),
@@ -38,11 +41,20 @@ async def stream(pieces, align=seven) -> list[str]:
         ("It costs EUR 55.[1][2] Pay.", "It costs EUR 55 [7]. Pay [7]."),
         ("[1] The fee is EUR 55", "The fee is EUR 55 [7]"),
         ("**EUR 55.** [1] Pay.", "**EUR 55 [7].** Pay [7]."),
-        ("You need:\n\n1. A card [1]\n2. Two photos.", "You need:\n\n1. A card [7]\n2. Two photos [7]."),
-        ("| Fee | Due |\n|---|---|\n| EUR 55 | July [3] |", "| Fee | Due |\n|---|---|\n| EUR 55 | July [7] |"),
+        (
+            "You need:\n\n1. A card [1]\n2. Two photos.",
+            "You need:\n\n1. A card [7]\n2. Two photos [7].",
+        ),
+        (
+            "| Fee | Due |\n|---|---|\n| EUR 55 | July [3] |",
+            "| Fee | Due |\n|---|---|\n| EUR 55 | July [7] |",
+        ),
         ("# Fees\nThe fee is 3.5 percent\nof all.", "# Fees\nThe fee is 3.5 percent\nof all [7]."),
         ("Ask Dr. Smith, e.g. by mail.", "Ask Dr. Smith, e.g. by mail [7]."),
-        ("```\nmake [1] install. Now\n```\nDone it is.", "```\nmake [1] install. Now\n```\nDone it is [7]."),
+        (
+            "```\nmake [1] install. Now\n```\nDone it is.",
+            "```\nmake [1] install. Now\n```\nDone it is [7].",
+        ),
         ("Is it? Yes.", "Is it? Yes [7]."),
         ("12.", "12 [7]."),
         ("See [the rules](x) and [x].", "See [the rules](x) and [x] [7]."),
@@ -57,7 +69,9 @@ async def test_markers_stand_at_the_end_of_each_sentence(text: str, cited: str) 
 
 async def test_the_sentence_that_a_text_broke_off_in_is_not_cited() -> None:
     cited = CitedStream(seven, brackets=Brackets(frozenset({1}), frozenset()))
-    text = await cited.feed("It is EUR 55. It is paid to the porter [1]") + await cited.finish(whole=False)
+    text = await cited.feed("It is EUR 55. It is paid to the porter [1]") + await cited.finish(
+        whole=False
+    )
     assert text == "It is EUR 55 [7]. It is paid to the porter"
 
 
@@ -65,9 +79,14 @@ _MARKER_IN_MARKER = re.compile(r"[\[【][\d ,.]*[\[【]")
 
 
 @settings(max_examples=300)
-@given(st.text(alphabet="ab [1]29,.\n【】。|#*-:", max_size=30), st.lists(st.integers(1, 5), max_size=8))
+@given(
+    st.text(alphabet="ab [1]29,.\n【】。|#*-:", max_size=30),
+    st.lists(st.integers(1, 5), max_size=8),
+)
 async def test_how_the_text_is_cut_makes_no_difference(text: str, cuts: list[int]) -> None:
-    assume(not _MARKER_IN_MARKER.search(text))  # "[1[1]]" says nothing; what is left of it depends on the cut
+    assume(
+        not _MARKER_IN_MARKER.search(text)
+    )  # "[1[1]]" says nothing; what is left of it depends on the cut
     pieces, rest = [], text
     for cut in cuts:
         pieces.append(rest[:cut])
@@ -127,7 +146,15 @@ async def test_a_bracket_that_is_no_marker_stays_as_it_is(text: str, size: int) 
 
 
 @pytest.mark.parametrize(
-    "text", ["It is so [1].", "It is so【1】.", "It is so [1, 7].", "It is so [1][7].", "这样[1]。", "It is so.[1]"]
+    "text",
+    [
+        "It is so [1].",
+        "It is so【1】.",
+        "It is so [1, 7].",
+        "It is so [1][7].",
+        "这样[1]。",
+        "It is so.[1]",
+    ],
 )
 async def test_a_marker_of_a_passage_is_taken_out(text: str) -> None:
     async def nothing(sentence: str, hints) -> tuple[int, ...]:
@@ -159,14 +186,17 @@ async def test_a_marker_of_a_passage_is_taken_out(text: str) -> None:
     ],
 )
 @pytest.mark.parametrize("size", [1, 4, 1000])
-async def test_a_sentence_is_cited_at_its_end_alone_in_any_language(sentence: str, size: int) -> None:
+async def test_a_sentence_is_cited_at_its_end_alone_in_any_language(
+    sentence: str, size: int
+) -> None:
     text = sentence + "."
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
     assert "".join(await stream(pieces)) == f"{sentence} [7]."
 
 
 @pytest.mark.parametrize(
-    "text", ["a" * 100_000, "." * 100_000, "a. " * 33_000, "[1" * 50_000, "`a. " * 25_000, "$a" * 50_000]
+    "text",
+    ["a" * 100_000, "." * 100_000, "a. " * 33_000, "[1" * 50_000, "`a. " * 25_000, "$a" * 50_000],
 )
 async def test_hostile_text_goes_through_whole(text: str) -> None:
     async def nothing(sentence: str, hints) -> tuple[int, ...]:

@@ -15,7 +15,10 @@ def read(answer: str) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def test_each_sentence_has_its_own_markers() -> None:
-    assert read("It costs EUR 55 [1]. Pay online [2][3].") == [("It costs EUR 55.", (1,)), ("Pay online.", (2, 3))]
+    assert read("It costs EUR 55 [1]. Pay online [2][3].") == [
+        ("It costs EUR 55.", (1,)),
+        ("Pay online.", (2, 3)),
+    ]
 
 
 def test_list_items_and_rows_stand_for_themselves() -> None:
@@ -40,8 +43,12 @@ def test_places_are_in_order_and_inside_the_answer(answer: str) -> None:
 
 
 def test_a_bracket_of_a_passage_is_no_citation_but_at_the_end_of_the_sentence() -> None:
-    brackets = Brackets.of([(1, "Dial [2] for the porter."), (2, "The hall is open."), (3, "Nothing.")])
-    claims = claims_of("Dial [2] for the porter [1]. The hall is open [2]. Write row[3] or [9].", brackets)
+    brackets = Brackets.of(
+        [(1, "Dial [2] for the porter."), (2, "The hall is open."), (3, "Nothing.")]
+    )
+    claims = claims_of(
+        "Dial [2] for the porter [1]. The hall is open [2]. Write row[3] or [9].", brackets
+    )
     assert [(claim.text, claim.markers) for claim in claims] == [
         ("Dial [2] for the porter.", (1,)),
         ("The hall is open.", (2,)),

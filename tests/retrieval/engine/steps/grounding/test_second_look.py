@@ -16,7 +16,11 @@ from tests.retrieval.engine.steps.fakes import chunk, make_tools
 from tests.retrieval.engine.workflows.runs import judgement
 
 QUESTION = "What does a resit cost?"
-FEES = chunk(1, "A late resit costs EUR 55. Registration for resits closes on 1 July.", title="Examination Regulations")
+FEES = chunk(
+    1,
+    "A late resit costs EUR 55. Registration for resits closes on 1 July.",
+    title="Examination Regulations",
+)
 HALLS = chunk(2, "The deposit for a room in Lakeside hall is EUR 300.", title="Student Housing")
 TWO = "A late resit costs EUR 55 [1]. Registration for resits closes on 1 July [1]."
 
@@ -44,7 +48,9 @@ async def looked_at(answer: Answer, **parts: Any):
         ({"supported": [True, True], "answers": False}, "none", [True, True]),
     ],
 )
-async def test_what_the_model_says_is_the_answers_support(online, reply: Any, support: str, supported: list) -> None:
+async def test_what_the_model_says_is_the_answers_support(
+    online, reply: Any, support: str, supported: list
+) -> None:
     online.reply(match="Task: JUDGE", json=judgement("no_answer"))
     online.reply(structured=True, json=reply)
     answer, trace = await looked_at(written())
@@ -81,19 +87,26 @@ async def test_the_model_is_shown_the_question_the_sentences_and_what_they_cite(
     assert QUESTION in request.prompt
     assert "- A late resit costs EUR 55. [1]" in request.prompt
     assert "Examination Regulations" in request.prompt
-    assert request.prompt.count("the gate is shut") == 2  # a passage alone, on the subject, looks right
+    assert (
+        request.prompt.count("the gate is shut") == 2
+    )  # a passage alone, on the subject, looks right
 
 
 async def test_a_model_raises_no_sentence_that_the_words_found_weak(online) -> None:
     online.reply(structured=True, json={"supported": [True, True], "answers": True})
-    answer, _ = await looked_at(written("A late resit costs EUR 55 [1]. The canteen serves lunch all day [1]."))
+    answer, _ = await looked_at(
+        written("A late resit costs EUR 55 [1]. The canteen serves lunch all day [1].")
+    )
     assert [sentence.supported for sentence in answer.grounding] == [True, False]
 
 
 @pytest.mark.parametrize(
-    "fault", [{"status": 500}, {"text": "no json"}, {"json": {"supported": [True], "answers": True}}]
+    "fault",
+    [{"status": 500}, {"text": "no json"}, {"json": {"supported": [True], "answers": True}}],
 )
-async def test_where_the_model_fails_it_was_not_looked_at_and_the_path_says_so(online, fault: Any) -> None:
+async def test_where_the_model_fails_it_was_not_looked_at_and_the_path_says_so(
+    online, fault: Any
+) -> None:
     online.reply(**fault)
     answer, trace = await looked_at(written())
     assert answer.support is None
@@ -125,7 +138,12 @@ async def test_a_setting_switches_it_off(online, rag_settings) -> None:
 
 async def test_what_rests_on_many_passages_is_not_looked_at(online) -> None:
     many = tuple(
-        Source(marker=number, chunk=chunk(number, "A late resit costs EUR 55."), scores=Scores(), cited=True)
+        Source(
+            marker=number,
+            chunk=chunk(number, "A late resit costs EUR 55."),
+            scores=Scores(),
+            cited=True,
+        )
         for number in range(1, MOST_PASSAGES + 2)
     )
     answer, trace = await looked_at(written(sources=many))

@@ -15,16 +15,23 @@ QUESTION = "How many books may I borrow?"
 
 
 def score(statement: str, text: str = LOANS, question: str = QUESTION, **facts) -> float | None:
-    return support(statement, [chunk(1, text, title="Library Regulations", **facts)], question=question).score
+    return support(
+        statement, [chunk(1, text, title="Library Regulations", **facts)], question=question
+    ).score
 
 
-@pytest.mark.parametrize("statement", ["Undergraduates can borrow up to 12 books.", "The loan period is 4 weeks."])
+@pytest.mark.parametrize(
+    "statement", ["Undergraduates can borrow up to 12 books.", "The loan period is 4 weeks."]
+)
 def test_a_sentence_in_other_words_is_supported(statement: str) -> None:
     assert score(statement) >= 0.45
 
 
 def test_what_two_passages_say_together_is_supported() -> None:
-    passages = [chunk(1, "The Commission's President sets the agenda."), chunk(2, "The President is Jacques Delors.")]
+    passages = [
+        chunk(1, "The Commission's President sets the agenda."),
+        chunk(2, "The President is Jacques Delors."),
+    ]
     statement = "Jacques Delors sets the agenda as President of the Commission."
     assert support(statement, passages, question="Who sets the agenda?").score >= 0.45
 
@@ -47,7 +54,11 @@ def test_what_stands_beside_the_text_counts_as_said() -> None:
 @pytest.mark.parametrize(
     ("statement", "passage", "baseless"),
     [
-        ("It is so since the treaty of 1957, which is 60 years ago.", "It is so since the treaty of 1957.", False),
+        (
+            "It is so since the treaty of 1957, which is 60 years ago.",
+            "It is so since the treaty of 1957.",
+            False,
+        ),
         ("该制度自1957年条约起实行，已有60年。", "該制度自1957年條約起實行。", False),
         ("Parking costs a fee in 2025.", "Parking costs a fee.", False),
         ("Parking in 2025 costs 100 euros.", "Parking in 2025 is managed by the porter.", True),
@@ -79,7 +90,9 @@ def test_a_sentence_that_shows_no_language_is_supported_by_its_own_words() -> No
         ("Le dépôt est rendu après 2 semaines.", "Le dépôt est rendu après deux semaines."),
     ],
 )
-def test_a_small_number_that_the_passage_may_have_in_words_is_weak_not_baseless(statement: str, passage: str) -> None:
+def test_a_small_number_that_the_passage_may_have_in_words_is_weak_not_baseless(
+    statement: str, passage: str
+) -> None:
     found = score(statement, passage, "?")
     assert UNSUPPORTED_SCORE <= found < 0.45
     assert score(statement, passage + " Nr. 17.", "?") >= UNSUPPORTED_SCORE

@@ -10,11 +10,17 @@ from tests.retrieval.engine.steps.fakes import chunk, make_tools
 from tests.retrieval.engine.steps.grounding.languages import ENGLISH, PASSAGES, Passage, sources_of
 
 QUESTION = "What does a resit cost?"
-FEES = chunk(1, "A late resit costs EUR 55. Registration for resits closes on 1 July.", title="Examination Regulations")
+FEES = chunk(
+    1,
+    "A late resit costs EUR 55. Registration for resits closes on 1 July.",
+    title="Examination Regulations",
+)
 HALLS = chunk(2, "The deposit for a room in Lakeside hall is EUR 300.", title="Student Housing")
 
 
-def written(text: str, *, model: str = "m", partial: bool = False, passages=(FEES, HALLS)) -> Answer:
+def written(
+    text: str, *, model: str = "m", partial: bool = False, passages=(FEES, HALLS)
+) -> Answer:
     sources = tuple(
         Source(marker=number, chunk=one, scores=Scores(), cited=f"[{number}]" in text)
         for number, one in enumerate(passages, start=1)
@@ -41,28 +47,42 @@ async def test_weak_sentences_are_told_with_their_places_and_the_text_stays(offl
     assert text[weak.start : weak.end] == weak.sentence == "The canteen serves lunch all day [1]."
     assert weak.markers == (1,)
     assert (answer.text, answer.decision) == (text, "ANSWER")
-    assert step.details == replace(step.details, grounding=tuple(one.as_dict() for one in answer.grounding))
+    assert step.details == replace(
+        step.details, grounding=tuple(one.as_dict() for one in answer.grounding)
+    )
     assert step.summary == "sentences backed by a source: 1; weakly backed: 1; not checked: 0"
 
 
 async def test_a_sentence_is_held_against_what_it_cites_and_nothing_else(offline) -> None:
-    answer, _, _ = await checked_answer(written("The deposit for a room in Lakeside hall is EUR 300 [1]."))
+    answer, _, _ = await checked_answer(
+        written("The deposit for a room in Lakeside hall is EUR 300 [1].")
+    )
     assert verdicts(answer) == [False]
 
 
-async def test_a_sentence_that_cites_nothing_is_not_confirmed_by_words_strewn_over_the_passages(offline) -> None:
-    answer, _, _ = await checked_answer(written("The deposit for a room in Lakeside hall is EUR 300."))
+async def test_a_sentence_that_cites_nothing_is_not_confirmed_by_words_strewn_over_the_passages(
+    offline,
+) -> None:
+    answer, _, _ = await checked_answer(
+        written("The deposit for a room in Lakeside hall is EUR 300.")
+    )
     assert verdicts(answer) == [False]
     assert answer.grounding[0].score > 0.9
 
 
-async def test_an_answer_without_markers_of_which_nothing_is_supported_is_no_answer(offline) -> None:
-    answer, _, _ = await checked_answer(written("The canteen serves lunch all day. Dogs may enter."))
+async def test_an_answer_without_markers_of_which_nothing_is_supported_is_no_answer(
+    offline,
+) -> None:
+    answer, _, _ = await checked_answer(
+        written("The canteen serves lunch all day. Dogs may enter.")
+    )
     assert answer.decision == "NO_ANSWER"
     assert answer.reason == Reason("nothing_supported")
 
 
-async def test_the_sentence_that_an_answer_broke_off_in_is_neither_weak_nor_refused(offline) -> None:
+async def test_the_sentence_that_an_answer_broke_off_in_is_neither_weak_nor_refused(
+    offline,
+) -> None:
     answer, _, _ = await checked_answer(
         written("A late resit costs EUR 55 [1]. According to the canteen's own pl", partial=True)
     )
@@ -72,7 +92,12 @@ async def test_the_sentence_that_an_answer_broke_off_in_is_neither_weak_nor_refu
 
 
 @pytest.mark.parametrize(
-    "text", ["The canteen serves lunch all day [1].", "A late resit costs EUR 90 [1].", "Resits cost 45 % less [1]."]
+    "text",
+    [
+        "The canteen serves lunch all day [1].",
+        "A late resit costs EUR 90 [1].",
+        "Resits cost 45 % less [1].",
+    ],
 )
 async def test_a_cited_answer_with_nothing_of_its_passages_is_no_answer(offline, text: str) -> None:
     answer, _, _ = await checked_answer(written(text))
@@ -81,13 +106,19 @@ async def test_a_cited_answer_with_nothing_of_its_passages_is_no_answer(offline,
 
 async def test_a_weak_answer_that_is_not_baseless_stays_one(offline) -> None:
     question = "What does a resit cost in 2031?"
-    answer, _, _ = await checked_answer(written("A late resit costs EUR 55 in 2031 [1]."), question=question)
+    answer, _, _ = await checked_answer(
+        written("A late resit costs EUR 55 in 2031 [1]."), question=question
+    )
     assert (answer.decision, verdicts(answer)) == ("ANSWER", [False])
     assert "2031" in answer.grounding[0].reason
 
 
-async def test_in_another_language_than_its_passages_an_answer_is_neither_weak_nor_refused(offline) -> None:
-    answer, step, _ = await checked_answer(written("补考需要交五十五欧元，七月一日截止。"), language="zh-hans")
+async def test_in_another_language_than_its_passages_an_answer_is_neither_weak_nor_refused(
+    offline,
+) -> None:
+    answer, step, _ = await checked_answer(
+        written("补考需要交五十五欧元，七月一日截止。"), language="zh-hans"
+    )
     assert (answer.decision, verdicts(answer)) == ("ANSWER", [None])
     assert "not checked: 1" in step.summary
 
@@ -100,11 +131,16 @@ async def test_in_every_language_what_its_passage_says_is_an_answer_and_nothing_
     chunks = [source.chunk for source in sources_of(*ENGLISH, passage.text)]
     text = passage.said + " [4]" if supported else passage.not_said
     answer, _, _ = await checked_answer(written(text, passages=chunks), question="?")
-    assert (answer.decision, verdicts(answer)) == ("ANSWER" if supported else "NO_ANSWER", [supported])
+    assert (answer.decision, verdicts(answer)) == (
+        "ANSWER" if supported else "NO_ANSWER",
+        [supported],
+    )
 
 
 @pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.language)
-async def test_an_answer_in_another_language_than_all_passages_is_not_refused(offline, passage: Passage) -> None:
+async def test_an_answer_in_another_language_than_all_passages_is_not_refused(
+    offline, passage: Passage
+) -> None:
     chunks = [source.chunk for source in sources_of(*ENGLISH)]
     answer, _, _ = await checked_answer(written(passage.not_said, passages=chunks), question="?")
     assert (answer.decision, verdicts(answer)) == ("ANSWER", [None])

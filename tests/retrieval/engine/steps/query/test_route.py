@@ -14,19 +14,37 @@ from tests.retrieval.engine.steps.fakes import HANDBOOK, ask, make_tools
 async def test_the_model_reads_filters_with_evidence_in_the_question(online) -> None:
     asked = ask("What does HR say about leave in 2025?")
     deps = make_tools(
-        settings.RAG, vocabulary=Vocabulary(departments=("Human Resources", "Library"), policy_years=(2022, 2025))
+        settings.RAG,
+        vocabulary=Vocabulary(
+            departments=("Human Resources", "Library"), policy_years=(2022, 2025)
+        ),
     )
-    online.reply(json={"evidence": "HR", "department": "Human Resources", "doc_type": "", "policy_year": 2025})
+    online.reply(
+        json={
+            "evidence": "HR",
+            "department": "Human Resources",
+            "doc_type": "",
+            "policy_year": 2025,
+        }
+    )
     filters = (await read_question(deps, asked, SearchFilters())).filters
-    assert filters == SearchFilters(preferred=Vocabulary(departments=("Human Resources",), policy_years=(2025,)))
+    assert filters == SearchFilters(
+        preferred=Vocabulary(departments=("Human Resources",), policy_years=(2025,))
+    )
 
 
 @pytest.mark.parametrize("evidence", ["the library", "", "What does HR say about leave in 2025?"])
 async def test_without_evidence_no_filter_is_read(online, evidence: str) -> None:
-    deps = make_tools(settings.RAG, vocabulary=Vocabulary(departments=("Human Resources", "Library")))
-    online.reply(json={"evidence": evidence, "department": "Library", "doc_type": "", "policy_year": None})
+    deps = make_tools(
+        settings.RAG, vocabulary=Vocabulary(departments=("Human Resources", "Library"))
+    )
+    online.reply(
+        json={"evidence": evidence, "department": "Library", "doc_type": "", "policy_year": None}
+    )
     known = SearchFilters(doc_type="policy")
-    assert await read_question(deps, ask("What does HR say about leave in 2025?"), known) == Route(filters=known)
+    assert await read_question(deps, ask("What does HR say about leave in 2025?"), known) == Route(
+        filters=known
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,6 +59,11 @@ async def test_a_model_may_choose_a_task_among_the_documents_offered(
 ) -> None:
     deps = make_tools(settings.RAG, HANDBOOK, documents=MemoryReader(HANDBOOK))
     online.reply(json={"evidence": "", "task": task, "documents": numbers})
-    chosen = (await read_question(deps, ask("What do the loan rules say?"), SearchFilters(), found=["d2"])).task
+    chosen = (
+        await read_question(deps, ask("What do the loan rules say?"), SearchFilters(), found=["d2"])
+    ).task
     assert (chosen.documents if chosen else None) == documents
-    assert "1. Library Loan Regulations (2022) (2022)\n2. Library Loan Regulations (2025)" in online.chats[0].prompt
+    assert (
+        "1. Library Loan Regulations (2022) (2022)\n2. Library Loan Regulations (2025)"
+        in online.chats[0].prompt
+    )

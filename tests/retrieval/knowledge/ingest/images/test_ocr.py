@@ -17,7 +17,9 @@ from retrieval.knowledge.ingest.pdf.document import SCANNED
 from retrieval.knowledge.ingest.read_document import ReadDocument
 from tests.retrieval.read_documents import read
 
-needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+needs_tesseract = pytest.mark.skipif(
+    shutil.which("tesseract") is None, reason="Tesseract is not installed"
+)
 LINES = ["Students may borrow ten books", "for a period of four weeks."]
 
 
@@ -45,7 +47,9 @@ def test_a_scan_is_read_with_its_pages_and_the_place_of_each_word() -> None:
     assert text_of(document) == " ".join([*LINES, "Fines are twenty cents a day."])
     assert (document.page_count, [part.page for part in document.parts]) == (2, [1, 2])
     start = text_of(document).index("ten books")
-    [(left, top, right, bottom)] = boxes_between(document.parts[0].lines, start, start + len("ten books"))
+    [(left, top, right, bottom)] = boxes_between(
+        document.parts[0].lines, start, start + len("ten books")
+    )
     assert 0.3 < left < right < 0.8 and 0.1 < top < bottom < 0.17
 
 
@@ -56,7 +60,9 @@ def test_too_slow_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         read(scan(LINES), "scan.pdf")
 
 
-def test_a_slow_page_does_not_keep_the_others_from_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_page_does_not_keep_the_others_from_being_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = tmp_path / "tesseract"
     program.write_text(f"""#!/bin/sh
 [ "$1" = --list-langs ] && echo eng && exit
@@ -70,7 +76,9 @@ printf '5\\t1\\t1\\t1\\t150\\t200\\t90\\t40\\t96\\tBooks\\n'
     monkeypatch.setattr(ocr, "PAGE_TIMEOUT_S", 2.0)
     document = read(scan(LINES, LINES), "scan.pdf")
     assert text_of(document) == "Books"
-    assert [str(what) for what in document.unread] == ["1 page that could not be recognised (page 1)"]
+    assert [str(what) for what in document.unread] == [
+        "1 page that could not be recognised (page 1)"
+    ]
 
 
 def test_a_page_that_tesseract_fails_on_is_told_from_an_empty_one(
@@ -91,7 +99,9 @@ printf '5\\t1\\t1\\t1\\t150\\t200\\t90\\t40\\t96\\tBooks\\n'
     assert [part.width > 0 for part in document.parts if part.width is not None] == [True, False]
 
 
-def test_without_tesseract_a_scan_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tesseract_a_scan_is_refused_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(ocr.shutil, "which", lambda _: None)
     with pytest.raises(DocumentUnreadableError) as error:
         read(scan(LINES), "scan.pdf")

@@ -18,7 +18,9 @@ from retrieval.knowledge.ingest.images.pictures import NO_OCR, picture_page
 from retrieval.knowledge.ingest.reading import parse_file
 from retrieval.knowledge.ingest.sniff import kind_by_name
 
-needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+needs_tesseract = pytest.mark.skipif(
+    shutil.which("tesseract") is None, reason="Tesseract is not installed"
+)
 
 
 def page(text: str, *, mode: str = "L", ground: object = 255, ink: object = 0) -> Image.Image:
@@ -41,7 +43,9 @@ def read(tmp_path: Path, data: bytes, name: str = "a.png") -> ParsedDocument:
 
 
 @needs_tesseract
-@pytest.mark.parametrize(("name", "kind"), [("a.png", "PNG"), ("a.jpg", "JPEG"), ("a.tif", "TIFF"), ("a.webp", "WEBP")])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("a.png", "PNG"), ("a.jpg", "JPEG"), ("a.tif", "TIFF"), ("a.webp", "WEBP")]
+)
 def test_a_pictures_words_are_read(tmp_path: Path, name: str, kind: str) -> None:
     document = read(tmp_path, saved(page("The lift holds six people"), kind=kind), name)
     assert document.text == "The lift holds six people"
@@ -50,7 +54,9 @@ def test_a_pictures_words_are_read(tmp_path: Path, name: str, kind: str) -> None
 
 @needs_tesseract
 def test_words_on_a_transparent_ground_are_read(tmp_path: Path) -> None:
-    picture = page("The lift holds six people", mode="RGBA", ground=(0, 0, 0, 0), ink=(0, 0, 0, 255))
+    picture = page(
+        "The lift holds six people", mode="RGBA", ground=(0, 0, 0, 0), ink=(0, 0, 0, 255)
+    )
     assert read(tmp_path, saved(picture, kind="PNG")).text == "The lift holds six people"
 
 
@@ -58,7 +64,10 @@ def test_words_on_a_transparent_ground_are_read(tmp_path: Path) -> None:
 def test_each_picture_of_a_file_is_a_page_and_one_without_words_is_said(tmp_path: Path) -> None:
     data = saved(page("First sheet"), page(""), page("Third sheet"), kind="TIFF")
     document = read(tmp_path, data, "a.tiff")
-    assert [(block.page, block.text) for block in document.blocks] == [(1, "First sheet"), (3, "Third sheet")]
+    assert [(block.page, block.text) for block in document.blocks] == [
+        (1, "First sheet"),
+        (3, "Third sheet"),
+    ]
     assert [str(what) for what in document.unread] == ["1 picture without text (page 2)"]
 
 
@@ -82,7 +91,9 @@ def png_head(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [(8_000, 7_000), (60_000, 60_000)])
-def test_a_picture_that_unpacks_to_too_much_is_refused(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_a_picture_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
     with pytest.raises(DocumentUnreadableError, match="50 megapixels"):
         read(tmp_path, png_head(*size))
 

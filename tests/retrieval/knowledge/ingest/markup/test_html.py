@@ -38,10 +38,10 @@ def kinds(page: str) -> list[tuple[str, int, str]]:
     ],
 )
 def test_what_styles_hide_is_not_read(attributes: str) -> None:
-    sheet = (
-        "<style>@media screen { .gone { display: none } } #away { visibility: hidden } p ~ .last { opacity: 0 }</style>"
-    )
-    assert texts(f"{sheet}<p>Open daily.</p><div {attributes}>All is free.</div>") == ["Open daily."]
+    sheet = "<style>@media screen { .gone { display: none } } #away { visibility: hidden } p ~ .last { opacity: 0 }</style>"
+    assert texts(f"{sheet}<p>Open daily.</p><div {attributes}>All is free.</div>") == [
+        "Open daily."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,7 @@ def test_words_stand_as_they_are_seen(page: str, words: list[str]) -> None:
 
 
 def test_lists_keep_their_levels_and_labels() -> None:
-    page = (
-        "<ol start=3><li>one<ol type=a><li>deep</li><li>deeper</li></ol></li><li>two<p>more</p></li></ol><ul><li>x</ul>"
-    )
+    page = "<ol start=3><li>one<ol type=a><li>deep</li><li>deeper</li></ol></li><li>two<p>more</p></li></ol><ul><li>x</ul>"
     assert kinds(page) == [
         ("list_item", 1, "3. one"),
         ("list_item", 2, "a. deep"),
@@ -151,7 +149,12 @@ def test_styles_say_how_lists_are_labelled() -> None:
 def test_a_definition_stands_with_its_term() -> None:
     late = "<dt>Late</dt><dt>Lost</dt><dd>9 euros</dd><dd>a day</dd>"
     page = f"<dl><dt>Deposit</dt><dd>80 euros</dd>{late}<dt>Other</dt></dl>"
-    assert texts(page) == ["Deposit: 80 euros", "Late / Lost: 9 euros", "Late / Lost: a day", "Other"]
+    assert texts(page) == [
+        "Deposit: 80 euros",
+        "Late / Lost: 9 euros",
+        "Late / Lost: a day",
+        "Other",
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ tables
@@ -160,7 +163,9 @@ def test_spans_and_heads_of_two_rows_are_named_in_every_row() -> None:
         "<table><caption>Fees</caption><tr><th rowspan=2>Boat</th><th colspan=2>Winter</th></tr>"
         "<tr><th>Day</th><th>Week</th></tr><tr><td>Canoe</td><td>7</td><td>33</td></tr></table>"
     )
-    assert texts(page) == ["Fees\nBoat | Winter · Day | Winter · Week\nBoat: Canoe; Winter · Day: 7; Winter · Week: 33"]
+    assert texts(page) == [
+        "Fees\nBoat | Winter · Day | Winter · Week\nBoat: Canoe; Winter · Day: 7; Winter · Week: 33"
+    ]
 
 
 def test_a_table_in_a_cell_is_told_in_its_row() -> None:

@@ -40,13 +40,19 @@ def test_a_rule_is_no_front_matter(text: str) -> None:
 
 
 def test_front_matter_that_refers_to_itself_is_bounded() -> None:
-    bomb = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" if n else "a0: &a0 x" for n in range(40))
+    bomb = "\n".join(
+        f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" if n else "a0: &a0 x" for n in range(40)
+    )
     assert len(read(f"---\n{bomb}\n---\nOpen.").text) < 10_000
 
 
 def test_a_row_of_a_table_names_its_columns() -> None:
-    [text] = texts("| Day | Hours |\n|:--|--:|\n| Monday | 9:00<br>14:00 |\n| Sunday |\n| a \\| b | `x` | more |\n")
-    assert text == "Day | Hours\nDay: Monday; Hours: 9:00 14:00\nDay: Sunday\nDay: a | b; Hours: `x`"
+    [text] = texts(
+        "| Day | Hours |\n|:--|--:|\n| Monday | 9:00<br>14:00 |\n| Sunday |\n| a \\| b | `x` | more |\n"
+    )
+    assert (
+        text == "Day | Hours\nDay: Monday; Hours: 9:00 14:00\nDay: Sunday\nDay: a | b; Hours: `x`"
+    )
 
 
 def test_blocks_of_html_are_apart_and_a_summary_is_a_heading() -> None:
@@ -54,7 +60,14 @@ def test_blocks_of_html_are_apart_and_a_summary_is_a_heading() -> None:
         "<p>The gate</p><p>closes.</p>\n\n<ul><li>Cash</li><li>Card</li></ul>\n\n"
         "<details>\n<summary>Is there parking?</summary>\n\nFor *forty* cars.\n\n</details>\n"
     )
-    assert texts(page) == ["The gate", "closes.", "- Cash", "- Card", "Is there parking?", "For *forty* cars."]
+    assert texts(page) == [
+        "The gate",
+        "closes.",
+        "- Cash",
+        "- Card",
+        "Is there parking?",
+        "For *forty* cars.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -75,4 +88,6 @@ def test_inline_html_is_read_as_it_is_seen(source: str, seen: str) -> None:
 
 @pytest.mark.parametrize("hiding", ["hidden", 'style="display:none"'])
 def test_what_inline_html_hides_is_left_out(hiding: str) -> None:
-    assert texts(f"It costs **nine** euros. <span {hiding}>It is free.</span>") == ["It costs nine euros."]
+    assert texts(f"It costs **nine** euros. <span {hiding}>It is free.</span>") == [
+        "It costs nine euros."
+    ]

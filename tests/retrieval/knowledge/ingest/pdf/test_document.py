@@ -17,9 +17,7 @@ from tests.retrieval.knowledge.ingest.files import drawn_pdf, drawn_table, drawn
 from tests.retrieval.read_documents import read
 
 HOTELS = [("City", "Limit", "Breakfast"), ("Tallinn", "150", "included"), ("Busan", "210", "extra")]
-PICTURE = (
-    "<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray /Length 1 >>"
-)
+PICTURE = "<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray /Length 1 >>"
 SCAN = f"{PICTURE}\nstream\n0\nendstream"
 SHOW_SCAN = "q 612 0 0 792 0 0 cm /I Do Q"
 WITH_SCAN = "/Resources << /Font << /F1 3 0 R >> /XObject << /I 5 0 R >> >>"
@@ -56,7 +54,12 @@ def test_a_cell_that_spans_columns_names_each_of_them(tmp_path: Path) -> None:
 
 
 def test_a_cell_that_spans_rows_belongs_to_each_of_them(tmp_path: Path) -> None:
-    rows = [("Zone", "Ticket", "Price"), ("North", "Day", "9"), ("", "Week", "31"), ("South", "Day", "8")]
+    rows = [
+        ("Zone", "Ticket", "Price"),
+        ("North", "Day", "9"),
+        ("", "Week", "31"),
+        ("South", "Day", "8"),
+    ]
     stream = drawn_table(rows, spans=[(1, 0, 2, 1)])
     assert "Zone: North; Ticket: Week; Price: 31" in lines_of(tmp_path, drawn_pdf(stream))
 
@@ -71,14 +74,18 @@ def test_a_cells_lines_are_one_text(tmp_path: Path) -> None:
 def test_tables_beside_each_other_stay_apart(tmp_path: Path) -> None:
     rooms = [("Room", "Seats"), ("Oak", "12"), ("Elm", "30")]
     phones = [("Office", "Phone"), ("Porter", "5512"), ("Desk", "5513")]
-    stream = drawn_table(rooms, widths=(80, 80)) + "\n" + drawn_table(phones, left=300, widths=(80, 80))
+    stream = (
+        drawn_table(rooms, widths=(80, 80)) + "\n" + drawn_table(phones, left=300, widths=(80, 80))
+    )
     lines = lines_of(tmp_path, drawn_pdf(stream))
     assert "Room: Oak; Seats: 12" in lines
     assert "Office: Desk; Phone: 5513" in lines
 
 
 def test_lines_between_cells_alone_part_them(tmp_path: Path) -> None:
-    lines = [f"60 {y} 300 0.5 re f" for y in (660, 680)] + [f"{x} 640 0.5 60 re f" for x in (180, 270)]
+    lines = [f"60 {y} 300 0.5 re f" for y in (660, 680)] + [
+        f"{x} 640 0.5 60 re f" for x in (180, 270)
+    ]
     stream = "\n".join([drawn_table(HOTELS, lines=False), *lines])
     assert lines_of(tmp_path, drawn_pdf(stream))[1:] == [
         "City: Tallinn; Limit: 150; Breakfast: included",
@@ -87,7 +94,11 @@ def test_lines_between_cells_alone_part_them(tmp_path: Path) -> None:
 
 
 STEPS = [("Step", "What", "Who"), ("1", "Call the desk and", "Holder"), ("", "tell the number", "")]
-STEPS += [("2", "Block the card", "Desk"), ("3", "Send a new one by", "Post"), ("", "registered mail", "")]
+STEPS += [
+    ("2", "Block the card", "Desk"),
+    ("3", "Send a new one by", "Post"),
+    ("", "registered mail", ""),
+]
 
 
 @pytest.mark.parametrize("rules", [(680, 640, 620, 580), ()])
@@ -106,7 +117,11 @@ def test_a_rows_cells_of_several_lines_are_one_row(tmp_path: Path, rules: tuple[
 
 
 def test_a_table_that_is_drawn_column_by_column_is_read_row_by_row(tmp_path: Path) -> None:
-    columns = [("Boat", "Raft", "Punt", "Skiff"), ("Week", "33", "38", "50"), ("Day", "7", "8", "12")]
+    columns = [
+        ("Boat", "Raft", "Punt", "Skiff"),
+        ("Week", "33", "38", "50"),
+        ("Day", "7", "8", "12"),
+    ]
     stream = "\n".join(
         drawn_text(60 + 100 * at, 700 - 16 * row, text)
         for at, column in enumerate(columns)
@@ -119,7 +134,10 @@ def test_a_table_that_is_drawn_column_by_column_is_read_row_by_row(tmp_path: Pat
 def test_a_table_that_goes_on_over_a_page_keeps_its_head(tmp_path: Path, is_repeated: bool) -> None:
     more = [("Cork", "95", "extra"), ("Turin", "120", "included")]
     second = [HOTELS[0], *more] if is_repeated else more
-    data = drawn_pdf(drawn_table(HOTELS, top=100, bold_head=True), drawn_table(second, top=760, bold_head=is_repeated))
+    data = drawn_pdf(
+        drawn_table(HOTELS, top=100, bold_head=True),
+        drawn_table(second, top=760, bold_head=is_repeated),
+    )
     document = parsed(tmp_path, data)
     assert [block.page for block in document.blocks] == [1, 2]
     assert document.blocks[1].text.splitlines() == [
@@ -132,7 +150,9 @@ def test_a_table_that_goes_on_over_a_page_keeps_its_head(tmp_path: Path, is_repe
 def test_neither_the_head_nor_the_last_row_of_each_page_is_a_running_line(tmp_path: Path) -> None:
     rows = [(f"Part {n}", str(7 * n)) for n in range(25)]
     head = ("Item", "Price")
-    pages = [drawn_table([head, *rows[start : start + 5]], widths=(90, 90)) for start in range(0, 25, 5)]
+    pages = [
+        drawn_table([head, *rows[start : start + 5]], widths=(90, 90)) for start in range(0, 25, 5)
+    ]
     lines = lines_of(tmp_path, drawn_pdf(*pages))
     assert {f"Item: {item}; Price: {price}" for item, price in rows} <= set(lines)
 
@@ -202,8 +222,12 @@ def test_texts_and_notes_that_were_added_to_a_page_are_read(tmp_path: Path) -> N
         "\nstream\nBT /F1 12 Tf 4 10 Td (PAID IN FULL) Tj ET  \nendstream",
     ]
     page = "/Annots [5 0 R 6 0 R 7 0 R 8 0 R]"
-    document = parsed(tmp_path, drawn_pdf(drawn_text(60, 700, "Berth"), page=page, objects=annotations))
-    assert [block.text for block in document.blocks if block.kind == "note"] == ["Bo: ask the harbour master"]
+    document = parsed(
+        tmp_path, drawn_pdf(drawn_text(60, 700, "Berth"), page=page, objects=annotations)
+    )
+    assert [block.text for block in document.blocks if block.kind == "note"] == [
+        "Bo: ask the harbour master"
+    ]
     assert "Berth see form KM-3" in document.text
     assert "PAID IN FULL" in document.text
     assert "hidden remark" not in document.text
@@ -224,7 +248,15 @@ SEEN = drawn_text(60, 700, "The fee is 40 euros.")
         drawn_text(60, 850, "The fee is 90 euros."),
         drawn_text(700, 600, "The fee is 90 euros."),
     ],
-    ids=["invisible", "white", "on its own colour", "covered", "tiny", "above the page", "beside the page"],
+    ids=[
+        "invisible",
+        "white",
+        "on its own colour",
+        "covered",
+        "tiny",
+        "above the page",
+        "beside the page",
+    ],
 )
 def test_text_that_a_viewer_does_not_show_is_left_out(tmp_path: Path, hidden: str) -> None:
     assert parsed(tmp_path, drawn_pdf(f"{SEEN} q {hidden} Q")).text == "The fee is 40 euros."
@@ -237,7 +269,10 @@ def test_text_on_a_coloured_ground_is_read(tmp_path: Path) -> None:
 
 def test_invisible_text_over_a_picture_is_what_was_recognised_in_it(tmp_path: Path) -> None:
     stream = f"{SHOW_SCAN} 3 Tr {drawn_text(60, 600, 'Recognised words.')}"
-    assert parsed(tmp_path, drawn_pdf(stream, page=WITH_SCAN, objects=[SCAN])).text == "Recognised words."
+    assert (
+        parsed(tmp_path, drawn_pdf(stream, page=WITH_SCAN, objects=[SCAN])).text
+        == "Recognised words."
+    )
 
 
 def test_turned_and_vertical_text_is_read_in_its_order(tmp_path: Path) -> None:
@@ -248,8 +283,14 @@ def test_turned_and_vertical_text_is_read_in_its_order(tmp_path: Path) -> None:
 
 
 def test_letters_of_turned_text_that_are_placed_one_by_one_are_words(tmp_path: Path) -> None:
-    letters = [drawn_text(40, 300 + 7 * at, letter, turn="0 1 -1 0") for at, letter in enumerate("QUAY RENT")]
-    assert parsed(tmp_path, drawn_pdf("\n".join([SEEN, *letters]))).text == "The fee is 40 euros.\n\nQUAY RENT"
+    letters = [
+        drawn_text(40, 300 + 7 * at, letter, turn="0 1 -1 0")
+        for at, letter in enumerate("QUAY RENT")
+    ]
+    assert (
+        parsed(tmp_path, drawn_pdf("\n".join([SEEN, *letters]))).text
+        == "The fee is 40 euros.\n\nQUAY RENT"
+    )
 
 
 def test_a_range_that_a_line_ends_in_stays_whole(tmp_path: Path) -> None:
@@ -259,7 +300,9 @@ def test_a_range_that_a_line_ends_in_stays_whole(tmp_path: Path) -> None:
 
 
 def test_symbols_that_are_drawn_after_their_line_stand_in_it(tmp_path: Path) -> None:
-    stream = f"{drawn_text(60, 700, 'Call')} {drawn_text(110, 700, 'now.')} {drawn_text(85, 700, '555')}"
+    stream = (
+        f"{drawn_text(60, 700, 'Call')} {drawn_text(110, 700, 'now.')} {drawn_text(85, 700, '555')}"
+    )
     assert parsed(tmp_path, drawn_pdf(stream)).text == "Call 555 now."
 
 
@@ -280,15 +323,23 @@ def test_a_layer_that_is_switched_off_is_not_read(tmp_path: Path, state: str) ->
 # ------------------------------------------------------------------------------------------------ what is not read
 def test_a_form_of_a_kind_that_few_programs_show_is_said(tmp_path: Path) -> None:
     xfa = "<< /Length 5 >>\nstream\n<xdp>\nendstream"
-    data = drawn_pdf(SEEN, catalog="/AcroForm << /Fields [] /XFA 5 0 R >> /NeedsRendering true", objects=[xfa])
-    assert [str(what) for what in parsed(tmp_path, data).unread] == ["a form (XFA) that few programs show"]
+    data = drawn_pdf(
+        SEEN, catalog="/AcroForm << /Fields [] /XFA 5 0 R >> /NeedsRendering true", objects=[xfa]
+    )
+    assert [str(what) for what in parsed(tmp_path, data).unread] == [
+        "a form (XFA) that few programs show"
+    ]
 
 
-def test_a_page_that_could_not_be_recognised_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_could_not_be_recognised_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ocr.shutil, "which", lambda _: None)
     document = parsed(tmp_path, drawn_pdf(SEEN, SHOW_SCAN, page=WITH_SCAN, objects=[SCAN]))
     assert document.text == "The fee is 40 euros."
-    assert [str(what) for what in document.unread] == ["1 page that could not be recognised (page 2)"]
+    assert [str(what) for what in document.unread] == [
+        "1 page that could not be recognised (page 2)"
+    ]
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
@@ -303,5 +354,8 @@ def test_a_document_without_pages_says_so(tmp_path: Path) -> None:
 
 
 def test_too_many_pages_are_refused(tmp_path: Path) -> None:
-    with patch.multiple(document, MAX_PAGES=2), pytest.raises(DocumentUnreadableError, match="more than 2 pages"):
+    with (
+        patch.multiple(document, MAX_PAGES=2),
+        pytest.raises(DocumentUnreadableError, match="more than 2 pages"),
+    ):
         parsed(tmp_path, drawn_pdf(SEEN, SEEN, SEEN))

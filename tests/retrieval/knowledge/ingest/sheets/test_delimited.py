@@ -20,15 +20,25 @@ def lines(text: str, encoding: str = "utf-8") -> list[str]:
 def test_any_delimiter_in_use_is_found(delimiter: str) -> None:
     rows = [("Name", "Phone", "Room"), ("Porter", "555-0191", "Oak"), ("Nurse", "555-0134", "Elm")]
     text = "\n".join(map(delimiter.join, rows))
-    assert lines(text)[1:] == ["Name: Porter; Phone: 555-0191; Room: Oak", "Name: Nurse; Phone: 555-0134; Room: Elm"]
+    assert lines(text)[1:] == [
+        "Name: Porter; Phone: 555-0191; Room: Oak",
+        "Name: Nurse; Phone: 555-0134; Room: Elm",
+    ]
 
 
 def test_a_line_that_names_the_delimiter_is_no_row() -> None:
-    assert lines("sep=;\r\nName;Phone\r\nPorter;555\r\n", "utf-16") == ["Name | Phone", "Name: Porter; Phone: 555"]
+    assert lines("sep=;\r\nName;Phone\r\nPorter;555\r\n", "utf-16") == [
+        "Name | Phone",
+        "Name: Porter; Phone: 555",
+    ]
 
 
 def test_a_column_of_sentences_stays_whole() -> None:
-    sentences = ["Notice", "The kiosk, near gate 3, is closed; back in May", "The lift, near gate 5, works; call 311"]
+    sentences = [
+        "Notice",
+        "The kiosk, near gate 3, is closed; back in May",
+        "The lift, near gate 5, works; call 311",
+    ]
     assert lines("\n".join(sentences)) == sentences
 
 
@@ -55,11 +65,16 @@ def test_words_of_a_cell_are_not_taken_for_another_column() -> None:
 
 
 def test_lines_above_the_head_are_the_tables_caption() -> None:
-    document = parse_csv(b"Stock of the harbour\nas of May\n\nItem;Store;Count\nRope;Hall 2;40\nBuoy;Hall 3;7\n")
+    document = parse_csv(
+        b"Stock of the harbour\nas of May\n\nItem;Store;Count\nRope;Hall 2;40\nBuoy;Hall 3;7\n"
+    )
     assert document.text.split("\n")[-1] == "Item: Buoy; Store: Hall 3; Count: 7"
     assert "Stock of the harbour" in document.text
 
 
 def test_too_many_cells_are_refused() -> None:
-    with patch.multiple(delimited, MAX_CELLS=100), pytest.raises(DocumentUnreadableError, match="cells"):
+    with (
+        patch.multiple(delimited, MAX_CELLS=100),
+        pytest.raises(DocumentUnreadableError, match="cells"),
+    ):
         parse_csv(b"a,b\n" * 100)

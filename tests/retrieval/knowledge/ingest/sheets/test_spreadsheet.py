@@ -89,7 +89,9 @@ def test_entities_that_multiply_are_refused(tmp_path: Path) -> None:
     levels = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 9))
     bomb = f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e0 "words">{levels}]><worksheet>&e8;</worksheet>'
     data = xlsx_bytes({"Sheet": LOANS})
-    with pytest.raises(SyntaxError):  # no entity is expanded; in a reader process the file counts as damaged
+    with pytest.raises(
+        SyntaxError
+    ):  # no entity is expanded; in a reader process the file counts as damaged
         read(tmp_path, zip_bytes(zip_entries(data) | {SHEET: bomb.encode()}))
 
 
@@ -125,7 +127,9 @@ def test_entities_that_multiply_are_refused(tmp_path: Path) -> None:
         (True, "General", "TRUE"),
     ],
 )
-def test_a_cell_is_read_as_it_is_shown(tmp_path: Path, value: object, code: str, shown: str) -> None:
+def test_a_cell_is_read_as_it_is_shown(
+    tmp_path: Path, value: object, code: str, shown: str
+) -> None:
     data = xlsx_bytes({"Sheet": [("Name", "Value"), ("one", (value, code))]})
     assert read(tmp_path, data).text.split("\n")[-1] == f"Name: one; Value: {shown}"
 
@@ -171,7 +175,9 @@ def test_a_title_over_all_columns_is_the_tables_caption(tmp_path: Path) -> None:
 
 
 def test_a_head_of_two_rows_names_each_column(tmp_path: Path) -> None:
-    book, sheet = workbook([("Boat", "Winter", None), (None, "Week", "Day"), ("Raft", 33, 7), ("Punt", 38, 8)])
+    book, sheet = workbook(
+        [("Boat", "Winter", None), (None, "Week", "Day"), ("Raft", 33, 7), ("Punt", 38, 8)]
+    )
     sheet.merge_cells("B1:C1")
     sheet.merge_cells("A1:A2")
     assert "Boat: Punt; Winter · Week: 38; Winter · Day: 8" in read(tmp_path, saved(book)).text
@@ -188,11 +194,17 @@ def test_tables_below_and_beside_each_other_keep_their_heads(tmp_path: Path) -> 
         ("Brand", "late"),
     ])  # fmt: skip
     lines = read(tmp_path, saved(book)).text.split("\n")
-    assert {"Room: Oak; Seats: 12", "Office: Desk; Phone: 5513", "Keeper: Brand; Shift: late"} <= set(lines)
+    assert {
+        "Room: Oak; Seats: 12",
+        "Office: Desk; Phone: 5513",
+        "Keeper: Brand; Shift: late",
+    } <= set(lines)
 
 
 def test_hidden_rows_and_columns_stay_hidden(tmp_path: Path) -> None:
-    book, sheet = workbook([("Name", "Salary", "Room"), ("Ode", 4711, "Oak"), ("Brand", 4712, "Elm")])
+    book, sheet = workbook(
+        [("Name", "Salary", "Room"), ("Ode", 4711, "Oak"), ("Brand", 4712, "Elm")]
+    )
     sheet.column_dimensions["B"].hidden = True
     sheet.row_dimensions[3].hidden = True
     assert read(tmp_path, saved(book)).text.split("\n")[-1] == "Name: Ode; Room: Oak"
@@ -211,14 +223,18 @@ def test_white_words_on_white_stay_hidden_and_on_colour_are_read(tmp_path: Path)
 
 def test_a_formula_without_a_stored_value_is_said(tmp_path: Path) -> None:
     document = read(tmp_path, xlsx_bytes({"Plan": [("Group", "Books"), ("Staff", "=10*2")]}))
-    assert [str(what) for what in document.unread] == ["1 formula without a stored value (sheet Plan)"]
+    assert [str(what) for what in document.unread] == [
+        "1 formula without a stored value (sheet Plan)"
+    ]
 
 
 def test_notes_of_cells_are_read(tmp_path: Path) -> None:
     book, sheet = workbook([("Month", "Guests"), ("May", 40), ("June", 55)])
     sheet["B3"].comment = Comment("counted twice", "Ode")
     document = read(tmp_path, saved(book))
-    assert [block.text for block in document.blocks if block.kind == "note"] == ["B3: counted twice"]
+    assert [block.text for block in document.blocks if block.kind == "note"] == [
+        "B3: counted twice"
+    ]
 
 
 def test_a_chart_without_stored_figures_is_said(tmp_path: Path) -> None:
@@ -229,17 +245,31 @@ def test_a_chart_without_stored_figures_is_said(tmp_path: Path) -> None:
         place.add_chart(chart)
     book["Draft"].sheet_state = "hidden"
     document = read(tmp_path, saved(book))
-    assert [str(what) for what in document.unread] == ["1 chart (sheet Plan)", "1 chart (sheet Plot)"]
+    assert [str(what) for what in document.unread] == [
+        "1 chart (sheet Plan)",
+        "1 chart (sheet Plot)",
+    ]
 
 
 def test_an_error_that_a_cell_shows_is_read_as_its_value(tmp_path: Path) -> None:
-    rows = [("Site", "Visits", "Share"), ("Harbour", 40, 0.5), ("Pier", "#N/A", "#DIV/0!"), ("Mole", 12, 0.25)]
+    rows = [
+        ("Site", "Visits", "Share"),
+        ("Harbour", 40, 0.5),
+        ("Pier", "#N/A", "#DIV/0!"),
+        ("Mole", 12, 0.25),
+    ]
     text = read(tmp_path, xlsx_bytes({"Sheet": rows})).text
-    assert text.split("\n")[-2:] == ["Site: Pier; Visits: #N/A; Share: #DIV/0!", "Site: Mole; Visits: 12; Share: 0.25"]
+    assert text.split("\n")[-2:] == [
+        "Site: Pier; Visits: #N/A; Share: #DIV/0!",
+        "Site: Mole; Visits: 12; Share: 0.25",
+    ]
 
 
 def test_rows_keep_the_numbers_that_their_program_shows(tmp_path: Path) -> None:
-    document = read(tmp_path, xlsx_bytes({"Sheet": [("Prices",), (), ("Name", "Fee"), ("Ode", 4), ("Brand", 5)]}))
+    document = read(
+        tmp_path,
+        xlsx_bytes({"Sheet": [("Prices",), (), ("Name", "Fee"), ("Ode", 4), ("Brand", 5)]}),
+    )
     [table] = [block.table for block in document.blocks if block.table is not None]
     assert table.first_row == 4
 
@@ -269,7 +299,9 @@ def read_ods(tmp_path: Path, data: bytes) -> ParsedDocument:
     return parse_file(path, kind=kind_by_name("a.ods"))
 
 
-ODS_HEAD = "<r><c><text:p>Zone</text:p></c><c><text:p>Ticket</text:p></c><c><text:p>Price</text:p></c></r>"
+ODS_HEAD = (
+    "<r><c><text:p>Zone</text:p></c><c><text:p>Ticket</text:p></c><c><text:p>Price</text:p></c></r>"
+)
 
 
 def test_an_ods_file_is_read_as_it_is_shown(tmp_path: Path) -> None:
@@ -295,13 +327,18 @@ def test_what_is_anchored_in_an_ods_files_cells_is_read_or_said(tmp_path: Path) 
     )
     document = read_ods(tmp_path, ods_bytes(ODS_HEAD + row))
     assert [block.text for block in document.blocks[2:]] == ["Prices rise in June", "B2: until May"]
-    assert [str(what) for what in document.unread] == ["1 picture without text (sheet Plan)", "1 drawing (sheet Plan)"]
+    assert [str(what) for what in document.unread] == [
+        "1 picture without text (sheet Plan)",
+        "1 drawing (sheet Plan)",
+    ]
 
 
 def test_a_formula_of_an_ods_file_without_a_stored_value_is_said(tmp_path: Path) -> None:
     row = '<r><c><text:p>North</text:p></c><c><text:p>Day</text:p></c><c table:formula="of:=[.A1]"/></r>'
     document = read_ods(tmp_path, ods_bytes(ODS_HEAD + row))
-    assert [str(what) for what in document.unread] == ["1 formula without a stored value (sheet Plan)"]
+    assert [str(what) for what in document.unread] == [
+        "1 formula without a stored value (sheet Plan)"
+    ]
 
 
 def test_an_ods_file_of_repeated_cells_costs_no_more_than_the_limit(tmp_path: Path) -> None:

@@ -106,8 +106,12 @@ def test_merged_cells_stand_in_every_row(tmp_path: Path) -> None:
 
 def test_a_table_in_a_cell_stays_in_its_row(tmp_path: Path) -> None:
     inner = f"<w:tbl>{row(p('Day'), p('Week'))}{row(p('5'), p('9'))}</w:tbl><w:p/>"
-    table = f"<w:tbl>{row(p('Boat'), p('Rates'), p('Place'))}{row(p('Canoe'), inner, p('B2'))}</w:tbl>"
-    assert texts(read(tmp_path, table))[0].endswith("Boat: Canoe; Rates: Day: 5, Week: 9; Place: B2")
+    table = (
+        f"<w:tbl>{row(p('Boat'), p('Rates'), p('Place'))}{row(p('Canoe'), inner, p('B2'))}</w:tbl>"
+    )
+    assert texts(read(tmp_path, table))[0].endswith(
+        "Boat: Canoe; Rates: Day: 5, Week: 9; Place: B2"
+    )
 
 
 # ------------------------------------------------------------------------------------------------ labels
@@ -145,7 +149,11 @@ def test_list_labels_are_counted_as_word_shows_them(tmp_path: Path) -> None:
     assert texts(document) == [
         "1. Scope", "1.1 Members", "1.2 Guests", "2. Tools", "2.1 Saw", "(a) hand", "(b) power", "- any", "5. Later",
     ]  # fmt: skip
-    assert [(block.kind, block.level, block.label) for block in document.blocks][5] == ("list_item", 3, "(a)")
+    assert [(block.kind, block.level, block.label) for block in document.blocks][5] == (
+        "list_item",
+        3,
+        "(a)",
+    )
 
 
 def test_a_numbered_heading_shows_its_number(tmp_path: Path) -> None:
@@ -187,12 +195,16 @@ def test_headers_and_footers_are_read_once_without_page_numbers(tmp_path: Path) 
 
 def test_comments_are_left_out(tmp_path: Path) -> None:
     body = f"<w:p>{run('Open daily.')}<w:r><w:commentReference w:id='0'/></w:r></w:p>"
-    assert texts(read(tmp_path, body, comments=f"<w:comment w:id='0'>{p('Really?')}</w:comment>")) == ["Open daily."]
+    assert texts(
+        read(tmp_path, body, comments=f"<w:comment w:id='0'>{p('Really?')}</w:comment>")
+    ) == ["Open daily."]
 
 
 def test_an_equation_is_read(tmp_path: Path) -> None:
     half = "<m:f><m:num><m:r><m:t>a</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f>"
-    assert texts(read(tmp_path, f"<w:p>{run('Share: ')}<m:oMath>{half}</m:oMath></w:p>")) == ["Share: a/2"]
+    assert texts(read(tmp_path, f"<w:p>{run('Share: ')}<m:oMath>{half}</m:oMath></w:p>")) == [
+        "Share: a/2"
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ what nobody sees
@@ -212,7 +224,9 @@ HIDING = "<w:style w:type='{}' w:styleId='S'><w:rPr><w:vanish/></w:rPr></w:style
     ],
 )
 def test_what_nobody_sees_is_not_read(tmp_path: Path, body: str, styles: str) -> None:
-    assert texts(read(tmp_path, f"<w:p>{run('It costs 9.')}{body}</w:p>", styles=styles)) == ["It costs 9."]
+    assert texts(read(tmp_path, f"<w:p>{run('It costs 9.')}{body}</w:p>", styles=styles)) == [
+        "It costs 9."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +235,9 @@ def test_what_nobody_sees_is_not_read(tmp_path: Path, body: str, styles: str) ->
         f"<w:p>{run('It costs 9.', NOT_HIDDEN)}</w:p>",
         f"<w:p>{run('It costs 9.', WHITE + DARK)}</w:p>",
         f"<w:p><w:pPr>{DARK}</w:pPr>{run('It costs 9.', WHITE)}</w:p>",
-        "<w:tbl>" + row(f"<w:tcPr>{DARK}</w:tcPr><w:p>{run('It costs 9.', WHITE)}</w:p>") + "</w:tbl>",
+        "<w:tbl>"
+        + row(f"<w:tcPr>{DARK}</w:tcPr><w:p>{run('It costs 9.', WHITE)}</w:p>")
+        + "</w:tbl>",
     ],
 )
 def test_white_text_on_a_dark_ground_is_read(tmp_path: Path, body: str) -> None:
@@ -229,9 +245,7 @@ def test_white_text_on_a_dark_ground_is_read(tmp_path: Path, body: str) -> None:
 
 
 def test_charts_and_pictures_are_told(tmp_path: Path) -> None:
-    chart = (
-        "<w:drawing><wp:inline><a:graphic><a:graphicData><c:chart/></a:graphicData></a:graphic></wp:inline></w:drawing>"
-    )
+    chart = "<w:drawing><wp:inline><a:graphic><a:graphicData><c:chart/></a:graphicData></a:graphic></wp:inline></w:drawing>"
     document = read(tmp_path, f"<w:p>{run('Sales:')}<w:r>{chart}</w:r></w:p>")
     assert [str(one) for one in document.unread] == ["1 chart"]
 
