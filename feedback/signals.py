@@ -5,11 +5,9 @@ conversations where ratings are, the review desk which answers were rated, and d
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
 
@@ -24,6 +22,7 @@ from feedback.rounds.evidence import answer_touch
 from feedback.rounds.live import LiveBoosts
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.questions import questions_forget, questions_of_person
+from ragsite.core.database import after_commit
 from retrieval.compose import use_ports
 from retrieval.models import Document
 
@@ -72,8 +71,8 @@ def _document_saved(
 ) -> None:
     """Its ingest is done: what was rated in it may stand in other chunks now."""
     if instance.status == Document.Status.READY and "status" in (update_fields or ()):
-        transaction.on_commit(partial(document_relocate, instance.pk), robust=True)
-        transaction.on_commit(partial(gap_document_ready, instance.pk), robust=True)
+        after_commit(document_relocate, instance.pk)
+        after_commit(gap_document_ready, instance.pk)
 
 
 def _document_goes(sender: type[Model], instance: Document, **_: Any) -> None:

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 
-from ragsite.core.database import own_database_thread
+from ragsite.core.database import after_commit, own_database_thread
 
 
 async def thread() -> int:
@@ -49,3 +49,20 @@ async def test_a_connection_is_closed_where_none_is_kept() -> None:
         assert await sync_to_async(is_open)()
     async with own_database_thread():
         assert not await sync_to_async(is_open)()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_fails_after_a_commit_is_logged_and_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Django names it by what a partial lacks."""
+    called: list[int] = []
+
+    def first(number: int) -> None:
+        raise OperationalError("the database is gone")
+
+    with transaction.atomic():
+        after_commit(first, 1)
+        after_commit(called.append, 2)
+    assert called == [2]
+    assert "the database is gone" in caplog.text

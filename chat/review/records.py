@@ -7,7 +7,6 @@ UPDATE are taken in by a task (`answers_catch_up`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -18,6 +17,7 @@ from django.db.models.signals import post_save
 
 from chat.feedback import Rating, get_feedback
 from chat.models import AnswerReview, Message, ReviewedCollection, Source
+from ragsite.core.database import after_commit
 from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Collection, Document
 
@@ -93,7 +93,7 @@ def connect() -> None:
 
 def answer_changed(message_id: UUID) -> None:
     """Make its row again once what changed is committed. A failure is logged: the answer itself is stored."""
-    transaction.on_commit(partial(answers_record, [message_id]), robust=True)
+    after_commit(answers_record, [message_id])
 
 
 def _message_saved(sender: type[Model], instance: Message, raw: bool = False, **_: Any) -> None:

@@ -31,6 +31,7 @@ from feedback.models import GapDocument, GapQuestion, KnowledgeGap, Rating
 from feedback.models.ratings import BAD_SCORE
 from feedback.ranking.same_question import vector_decode, vector_encode
 from feedback.rounds.questions import signature
+from ragsite.core.database import after_commit
 from ragsite.core.errors import AppError
 from ragsite.core.leases import NamedLease
 from retrieval.compose import Engine, with_engine
@@ -262,7 +263,7 @@ def gap_document_add(
     if close:
         gap_mark(access=access, gap=gap, state=State.CLOSED)
     if document.status == Document.Status.READY:
-        transaction.on_commit(lambda: gap_document_ready(document.pk), robust=True)
+        after_commit(gap_document_ready, document.pk)
     return added
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
-from django.db import InterfaceError, OperationalError, connections
+from django.db import InterfaceError, OperationalError, connections, transaction
 
 from ragsite.core.errors import UnavailableError
 from ragsite.core.messages import worded
@@ -46,6 +47,21 @@ def is_database_away(error: BaseException | None) -> bool:
     return isinstance(error, DATABASE_AWAY) and not any(
         mistake in str(error) for mistake in MISTAKES
     )
+
+
+def after_commit(
+    function: Callable[Parameters, object], *args: Parameters.args, **kwargs: Parameters.kwargs
+) -> None:
+    """Call it once the transaction is committed; a failure is logged, and undoes nothing of what was stored.
+
+    Django's log names what failed by its `__qualname__`, and fails itself where that is a partial.
+    """
+
+    @wraps(function)
+    def call() -> None:
+        function(*args, **kwargs)
+
+    transaction.on_commit(call, robust=True)
 
 
 @asynccontextmanager

@@ -6,17 +6,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection as Names
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import Group, User
-from django.db import transaction
 from django.db.models import F, Model
 from django.db.models.signals import m2m_changed, post_save
 
 from feedback.curation.gaps import questions_answered
 from feedback.models import Boost, Evidence, GapDocument, GapQuestion, Revision
+from ragsite.core.database import after_commit
 from ragsite.models import Notification
 from ragsite.operations.notifications.services import notification_settle, notify
 from retrieval.knowledge.selectors import visible_documents
@@ -43,9 +42,7 @@ def _person(
     sender: type[Model], instance: CollectionPerson, created: bool, raw: bool = False, **_: Any
 ) -> None:
     if created and not raw:
-        transaction.on_commit(
-            partial(_tell_of_share, instance.collection_id, [instance.user_id]), robust=True
-        )
+        after_commit(_tell_of_share, instance.collection_id, [instance.user_id])
 
 
 def _groups(
@@ -58,7 +55,7 @@ def _groups(
     if isinstance(instance, Group):
         pairs = [(collection, instance.pk) for collection in pk_set]
     for collection_id, group_id in pairs:
-        transaction.on_commit(partial(_tell_group_of_share, collection_id, group_id), robust=True)
+        after_commit(_tell_group_of_share, collection_id, group_id)
 
 
 def _tell_group_of_share(collection_id: UUID, group_id: int) -> None:
@@ -97,11 +94,9 @@ def _document(
     if raw or instance.collection.conversation_id is not None:
         return
     if "status" in changed and instance.status == Document.Status.FAILED:
-        transaction.on_commit(
-            partial(notify, Kind.DOCUMENT_FAILED, instance.pk, _keepers(instance)), robust=True
-        )
+        after_commit(notify, Kind.DOCUMENT_FAILED, instance.pk, _keepers(instance))
     if "superseded_at" in changed and instance.superseded_at is not None:
-        transaction.on_commit(partial(_tell_of_replacement, instance), robust=True)
+        after_commit(_tell_of_replacement, instance)
 
 
 def _keepers(document: Document) -> set[int]:
@@ -126,7 +121,7 @@ def _revision(
     **_: Any,
 ) -> None:
     if not raw and "live_at" in (update_fields or ()) and instance.status == Revision.Status.LIVE:
-        transaction.on_commit(partial(_tell_of_ratings, instance.pk), robust=True)
+        after_commit(_tell_of_ratings, instance.pk)
 
 
 def _tell_of_ratings(revision_id: UUID) -> None:
@@ -169,7 +164,7 @@ def _multipliers(revision_id: UUID | None) -> dict[tuple[int, int], float]:
 
 # ------------------------------------------------------------------------------------------------ unanswered questions
 def _questions(sender: Any, gap_id: int, keys: Names[str], by: int | None = None, **_: Any) -> None:
-    transaction.on_commit(partial(_tell_who_asked, gap_id, list(keys), by), robust=True)
+    after_commit(_tell_who_asked, gap_id, list(keys), by)
 
 
 def _tell_who_asked(gap_id: int, keys: Names[str], by: int | None) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Collection
-from functools import partial
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_save
 from django.utils import timezone
 
 from feedback.models import KnowledgeGap, Rating
 from feedback.models.ratings import thumb_of
+from ragsite.core.database import after_commit
 from ragsite.core.queueing import enqueue
 from ragsite.models import Webhook
 from retrieval.models import Document
@@ -70,7 +69,6 @@ def _tell(event: Webhook.Event, data: dict[str, Any]) -> None:
         {"type": event, "timestamp": timezone.now().isoformat(), "data": data}, ensure_ascii=False
     )
     for hook in hooks:
-        send = partial(
+        after_commit(
             enqueue, "ragsite.tasks.webhook_send", str(hook.pk), f"msg_{uuid.uuid4().hex}", body
         )
-        transaction.on_commit(send, robust=True)
