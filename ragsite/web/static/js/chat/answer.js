@@ -1,7 +1,7 @@
 // One answer on the page: while it is written, and afterwards.
 import { append, capitalized, h, icon, iconButton, replace } from "../dom.js";
 import { gettext, gettextWith, ngettext } from "../i18n.js";
-import { badgeOf } from "../sample_badge.js";
+import { badgeOf } from "../labels.js";
 import { copyText } from "../ui.js";
 import { liveLine } from "./live.js";
 import { filterChip, filterLabel } from "./filters.js";

@@ -2,7 +2,7 @@
 import { documentFigure } from "../documents/content.js";
 import { h, icon, iconButton, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { badgeOf } from "../sample_badge.js";
+import { badgeOf } from "../labels.js";
 import { hasDocument, hasPage, knownSpans, markTexts } from "./evidence.js";
 import { sourceRating } from "./rating.js";
 import { drawPassage, loadMarkdown } from "./stream_text.js";

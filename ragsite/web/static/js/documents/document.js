@@ -3,7 +3,7 @@ import { api } from "../api.js";
 import { bootData, bytes, byId, h, icon, query, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { lookForModel } from "../document_tasks.js";
-import { sampleBadge } from "../sample_badge.js";
+import { sampleBadge } from "../labels.js";
 import { errorToast, menuButton } from "../ui.js";
 import { documentFigure } from "./content.js";
 import { documentOptions, documentTasks, isWorking, metadataChips, statusBadge } from "./document_row.js";

@@ -3,7 +3,7 @@ import { api, upload } from "../api.js";
 import { TASKS, askAddress, taskProblem } from "../document_tasks.js";
 import { bytes, dateOf, h, icon, iconButton } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
-import { sampleBadge } from "../sample_badge.js";
+import { sampleBadge } from "../labels.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
 import { splitList } from "./collections.js";
 
