@@ -319,7 +319,7 @@ def test_an_account_in_use_gets_no_invitation() -> None:
 def test_a_role_is_given_and_taken() -> None:
     by, user = sure(superuser()), UserFactory()
     by.post(address_of(user), {"action": "change", "role": "Reviewers"})
-    assert client_of(user).get("/review/").status_code == 200
+    assert client_of(user).get("/review/", follow=True).status_code == 200
     by.post(address_of(user), {"action": "change", "role": ""})
     assert client_of(user).get("/review/").status_code == 404
 

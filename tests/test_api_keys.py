@@ -38,6 +38,10 @@ NO_KEY_OPENS = {
     "ModelServerApi",
     "ModelServerTestApi",
     "ModelPullsApi",
+    "NotificationsApi",
+    "NotificationApi",
+    "NotificationsReadApi",
+    "NotificationSettingsApi",
     "EmbeddingApi",
     "SamplesApi",
 }

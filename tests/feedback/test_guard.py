@@ -55,7 +55,10 @@ def indexed(texts: Sequence[str]) -> Collection:
     collection: Collection = CollectionFactory(builtin=True)
     for text in texts:
         ChunkFactory(
-            document=DocumentFactory(collection=collection), text=text, seq=0, indexed=False
+            document=DocumentFactory(collection=collection, chunk_count=1),
+            text=text,
+            seq=0,
+            indexed=False,
         )
 
     async def fill() -> None:
