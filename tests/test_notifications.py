@@ -285,6 +285,8 @@ def test_the_api_lists_changes_and_marks_all_read() -> None:
         f"/api/notifications/{first['id']}", {"is_read": True}, format="json"
     ).json()
     assert changed["is_read"] is True
+    same = api.patch(f"/api/notifications/{first['id']}", {}, format="json").json()
+    assert same["is_read"] is True
     assert api.get("/api/notifications?unread=1").json()["count"] == 1
     assert api.post("/api/notifications/read").json() == {"read": 1}
 

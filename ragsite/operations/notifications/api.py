@@ -52,7 +52,7 @@ class NotificationSerializer(serializers.Serializer[Any]):
 
 
 class NotificationChangeSerializer(StrictSerializer):
-    is_read = FlagField()
+    is_read = FlagField(required=False, help_text="Left out: it stays as it is.")
 
 
 class NotificationsReadSerializer(serializers.Serializer[Any]):
@@ -101,7 +101,9 @@ class NotificationApi(APIView):
         """Mark one read or unread."""
         user = asking_user(request)
         sent = checked(NotificationChangeSerializer, request.data)
-        row = notification_mark(user=user, notification_id=notification_id, read=sent["is_read"])
+        row = notification_mark(
+            user=user, notification_id=notification_id, read=sent.get("is_read")
+        )
         return Response(NotificationSerializer(shown_notifications([row], user=user)[0]).data)
 
 

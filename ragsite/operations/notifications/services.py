@@ -54,12 +54,14 @@ def notify(
     )
 
 
-def notification_mark(*, user: User, notification_id: int, read: bool) -> Notification:
-    """Raises NotFoundError for one that is not there, or is somebody else's."""
+def notification_mark(*, user: User, notification_id: int, read: bool | None) -> Notification:
+    """read: None leaves it as it is. Raises NotFoundError for one that is not there, or is somebody else's."""
     with transaction.atomic():
         row = Notification.objects.select_for_update().filter(user=user, pk=notification_id).first()
         if row is None:
             raise NotFoundError(worded("There is no such notification, or it is not yours."))
+        if read is None:
+            return row
         row.read_at = (row.read_at or timezone.now()) if read else None
         row.email_pending = False
         row.save(update_fields=["read_at", "email_pending"])
