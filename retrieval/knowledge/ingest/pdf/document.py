@@ -60,6 +60,7 @@ NO_TEXT = worded("The PDF shows no text.")
 NO_PAGES = worded("The PDF has no pages.")
 PROTECTED = worded("The PDF is protected by a password; save it without one.")
 BROKEN = worded("The PDF is damaged and cannot be opened; save or download it again.")
+LAYERS = worded("its layers, so that text of hidden ones may be searched")
 XFA_FORM = worded("a form (XFA) that few programs show")
 PDFIUM_SUCCESS = 0  # what pdfium names as the reason why it does not open a document without pages
 PDFIUM_PASSWORD = 4  # FPDF_ERR_PASSWORD
@@ -107,7 +108,8 @@ def parse_pdf(path: Path) -> ParsedDocument:
                 worded("The PDF has more than {max_pages:,} pages; split it.", max_pages=MAX_PAGES)
             )
         document.init_forms()
-        contents = _contents(document, Layers(path))
+        layers = Layers(path)
+        contents = _contents(document, layers)
         scans = [number for number, content in enumerate(contents, 1) if content.is_picture]
         if not any(content.lines for content in contents):
             scans = [
@@ -126,7 +128,7 @@ def parse_pdf(path: Path) -> ParsedDocument:
             title=title,
             page_count=count,
             pages=tuple(pages),
-            unread=bounded(_unread(document, contents, scanned)),
+            unread=bounded(_unread(document, contents, scanned, layers)),
         )
 
 
@@ -245,6 +247,7 @@ def _unread(
     document: pypdfium2.PdfDocument,
     contents: Sequence[_PageContent],
     scanned: Mapping[int, RecognisedPage],
+    layers: Layers,
 ) -> Iterator[Sentence]:
     for number, content in enumerate(contents, 1):
         page = scanned.get(number)
@@ -260,6 +263,8 @@ def _unread(
             yield unread(attachments(content.files), on_page(number))
     if document.get_formtype() == FORMTYPE_XFA_FULL:
         yield XFA_FORM
+    if layers.is_unreadable:
+        yield LAYERS
     if files := document.count_attachments():
         yield unread(attachments(files))
 

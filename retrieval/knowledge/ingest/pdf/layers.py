@@ -24,6 +24,7 @@ class Layers:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.is_unreadable = False
 
     def hides(self, drawn: object) -> bool:
         """Whether one of pdfium's page objects stands on a layer that is switched off."""
@@ -42,6 +43,7 @@ class Layers:
             return _switched_off(self._path)
         except Exception:  # a damaged file makes it raise anything; pdfium has read the page
             logger.info("the layers of a PDF could not be read", exc_info=True)
+            self.is_unreadable = True
             return frozenset()
 
 

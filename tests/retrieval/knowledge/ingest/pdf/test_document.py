@@ -321,6 +321,18 @@ def test_a_layer_that_is_switched_off_is_not_read(tmp_path: Path, state: str) ->
 
 
 # ------------------------------------------------------------------------------------------------ what is not read
+def test_layers_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    stream = f"/OC /L1 BDC {SEEN} EMC"
+    resources = "/Properties << /L1 5 0 R >>"
+    draft = ["<< /Type /OCG /Name (Draft) >>"]
+    data = drawn_pdf(stream, resources=resources, catalog="/OCProperties 7", objects=draft)
+    document = parsed(tmp_path, data)
+    assert document.text
+    assert [str(what) for what in document.unread] == [
+        "its layers, so that text of hidden ones may be searched"
+    ]
+
+
 def test_a_form_of_a_kind_that_few_programs_show_is_said(tmp_path: Path) -> None:
     xfa = "<< /Length 5 >>\nstream\n<xdp>\nendstream"
     data = drawn_pdf(
