@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -57,6 +58,23 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pages
+def test_modules_that_benchmarks_and_the_makefile_start_by_name_exist() -> None:
+    """Those that are started with `-m`, which no import shows."""
+    texts = [path.read_text(encoding="utf-8") for path in (PROJECT / "benchmarks").glob("**/*.py")]
+    texts.append((PROJECT / "Makefile").read_text(encoding="utf-8"))
+    named = set(re.findall(r"\b(?:benchmarks|tests)(?:\.[a-z]\w*)+", "\n".join(texts)))
+    assert {name for name in named if not _is_module_or_in_one(name)} == set()
+
+
+def _is_module_or_in_one(name: str) -> bool:
+    package, _, last = name.rpartition(".")
+    if find_spec(name) is not None:
+        return True
+    return (
+        "." in package and find_spec(package) is not None and hasattr(import_module(package), last)
+    )
+
+
 def test_benchmarks_and_targets_that_are_named_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     benchmarks = set(re.findall(r"\bbenchmarks\.(\w+(?:\.\w+)?)", text)) - PLACEHOLDERS
