@@ -58,6 +58,16 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pages
+def test_benchmarks_and_targets_that_are_named_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    benchmarks = set(re.findall(r"\bbenchmarks\.(\w+(?:\.\w+)?)", text)) - PLACEHOLDERS
+    assert {name for name in benchmarks if find_spec(f"benchmarks.{name}") is None} == set()
+    targets = set(
+        re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert set(re.findall(r"`make ([a-z-]+)", text)) - targets == set()
+
+
 def test_modules_that_benchmarks_and_the_makefile_start_by_name_exist() -> None:
     """Those that are started with `-m`, which no import shows."""
     texts = [path.read_text(encoding="utf-8") for path in (PROJECT / "benchmarks").glob("**/*.py")]
@@ -73,16 +83,6 @@ def _is_module_or_in_one(name: str) -> bool:
     return (
         "." in package and find_spec(package) is not None and hasattr(import_module(package), last)
     )
-
-
-def test_benchmarks_and_targets_that_are_named_exist(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    benchmarks = set(re.findall(r"\bbenchmarks\.(\w+(?:\.\w+)?)", text)) - PLACEHOLDERS
-    assert {name for name in benchmarks if find_spec(f"benchmarks.{name}") is None} == set()
-    targets = set(
-        re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    )
-    assert set(re.findall(r"`make ([a-z-]+)", text)) - targets == set()
 
 
 def test_every_benchmark_is_found_by_its_name_alone() -> None:
