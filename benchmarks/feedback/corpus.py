@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.feedback.bm25 import Bm25
-from feedback.ranking.same_question import Wording, wording
 from retrieval.engine.search import hybrid
 from retrieval.engine.search.fusion import best_first, zscore_sum
 from retrieval.engine.text.analysis import query_terms
+from retrieval.engine.text.same_question import Wording, wording
 from retrieval.engine.values import Scores, TailHit
 
 WINDOW = 150

@@ -25,7 +25,6 @@ from benchmarks.feedback.world import RatedQuestion, World
 from feedback.ranking.attribution import Credit
 from feedback.ranking.boosts import document_boosts, query_boosts
 from feedback.ranking.guard import Compared, GuardReport, judge
-from feedback.ranking.same_question import wording
 from feedback.ranking.snapshot import Content, Snapshot
 from feedback.ranking.votes import (
     Vote,
@@ -35,6 +34,7 @@ from feedback.ranking.votes import (
     passage_sums,
     voters_of,
 )
+from retrieval.engine.text.same_question import wording
 
 DAYS = 90
 USERS = 200

@@ -3,9 +3,9 @@
     python -m benchmarks.question_pairs --embedder all-minilm@http://127.0.0.1:11434 [--json]
 
 Of the pairs in `data/question_pairs`: the share that is taken for the same, of those that want the same answer and of
-those that do not (contrasts, which differ in one decisive word), for several least cosines. `feedback.ranking.
-same_question.SAME_COSINE` was chosen on `tune`, so that at most one contrast in twenty is taken for the same; `report`
-has other domains.
+those that do not (contrasts, which differ in one decisive word), for several least cosines.
+`retrieval.engine.text.same_question.SAME_COSINE` was chosen on `tune`, so that at most one contrast in twenty is taken
+for the same; `report` has other domains.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.support.tables import show
-from feedback.ranking.same_question import SAME_COSINE, KnownQuestions, wording
 from retrieval.engine.providers.embeddings import prefixes
+from retrieval.engine.text.same_question import SAME_COSINE, KnownQuestions, wording
 
 FOLDER = Path(__file__).parents[1] / "data" / "question_pairs"
 COSINES = (0.8, 0.85, 0.88, 0.9, 0.92, 0.95)

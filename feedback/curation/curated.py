@@ -19,12 +19,12 @@ from django.utils import timezone
 
 from chat.models import Message
 from feedback.models import CuratedAnswer, CuratedSource
-from feedback.ranking.same_question import wording
 from feedback.rounds.deletions import one_at_a_time
 from feedback.rounds.live import Latest
 from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError, UnavailableError
 from ragsite.core.messages import worded
+from retrieval.engine.text.same_question import wording
 from retrieval.engine.values import CuratedAnswer as Answer
 from retrieval.engine.values import CuratedBy, SearchScope
 from retrieval.knowledge.chunk_store import stored_chunk

@@ -29,7 +29,6 @@ from chat.review.replay.replays import replays_create
 from chat.review.roles import DeskAccess, desk_access
 from feedback.models import GapDocument, GapQuestion, KnowledgeGap, Rating
 from feedback.models.ratings import BAD_SCORE
-from feedback.ranking.same_question import vector_decode, vector_encode
 from feedback.rounds.questions import signature
 from ragsite.core.database import after_commit
 from ragsite.core.errors import AppError
@@ -38,6 +37,7 @@ from retrieval.compose import Engine, with_engine
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.text.analysis import analyze
+from retrieval.engine.text.same_question import vector_decode, vector_encode
 from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Collection, Document
 

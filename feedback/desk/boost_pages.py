@@ -22,8 +22,8 @@ from chat.review.roles import DeskAccess
 from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.desk.acting import answer_named, form_problem, in_force_page, tell
 from feedback.models import ManualBoost
-from feedback.ranking.same_question import MAX_CHARS
 from ragsite.core.errors import NotFoundError
+from retrieval.engine.text.same_question import MAX_CHARS
 from retrieval.knowledge.selectors import as_uuid, visible_documents
 from retrieval.models import Chunk, Document
 

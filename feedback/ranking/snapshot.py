@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from feedback.ranking.boosts import QUERY_BOUND, DocumentBoost, QueryBoost
-from feedback.ranking.same_question import KnownQuestions, Wording
 from ragsite.core.messages import Sentence, joined, worded
+from retrieval.engine.text.same_question import KnownQuestions, Wording
 from retrieval.engine.values import Boost, Boosts, EmbeddingSpace
 
 

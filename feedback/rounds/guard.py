@@ -18,7 +18,6 @@ from django.utils import timezone
 from chat.models import Message
 from feedback.models import GoldenQuestion
 from feedback.ranking.guard import TOP, Compared, GuardReport, judge
-from feedback.ranking.same_question import Wording, wording
 from feedback.ranking.snapshot import Content, Snapshot
 from feedback.rounds.live import manual_rules, query_vector
 from ragsite.core.errors import AppError
@@ -28,6 +27,7 @@ from retrieval.compose import Engine, with_engine
 from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.search.boosting import NO_BOOST, Hit, rank_with_boosts
+from retrieval.engine.text.same_question import Wording, wording
 from retrieval.engine.values import Query, ScoredChunk, SearchScope, TailHit
 from retrieval.knowledge.scopes import collection_ref, scope_for, scope_of_earlier
 

@@ -29,13 +29,13 @@ from feedback.models import (
     Revision,
 )
 from feedback.ranking.boosts import DocumentBoost, QueryBoost
-from feedback.ranking.same_question import Wording, vector_decode, wording
 from feedback.ranking.snapshot import Content, ManualRule, Snapshot
 from ragsite.core.database import database_call
 from ragsite.core.errors import UnavailableError
 from ragsite.core.messages import worded
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import Models
+from retrieval.engine.text.same_question import Wording, vector_decode, wording
 from retrieval.engine.values import Boosts, EmbeddingSpace, ScoredChunk, TailHit
 
 REFRESH_S = 2.0  # how often a process looks whether something has changed

@@ -4,7 +4,7 @@
                   ─► without pairs in which a number or a single term differs ─► the fast model's yes or no
 
 A round asks about MOST_ASKED pairs, within ASK_S; the rest waits for the next one. Without a model nothing is asked:
-then questions are the same by their words and vectors alone (`feedback.ranking.same_question`).
+then questions are the same by their words and vectors alone (`retrieval.engine.text.same_question`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from asgiref.sync import sync_to_async
 from pydantic import BaseModel, Field
 
 from feedback.models import Evidence, QuestionPair, RatedQuestion
-from feedback.ranking.same_question import KnownQuestions, differ
 from feedback.rounds.deletions import write_with_retry
 from feedback.rounds.live import wordings_load
 from ragsite.core.messages import worded
 from retrieval.compose import Engine, with_engine
 from retrieval.engine.errors import ModelError
+from retrieval.engine.text.same_question import KnownQuestions, differ
 
 MOST_NEW = 500  # questions whose pairs are looked for in a round
 MOST_ASKED = 60

@@ -14,13 +14,13 @@ from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
 from feedback.models import Evidence, RatedQuestion
-from feedback.ranking.same_question import vector_encode, wording
 from feedback.rounds.deletions import write_with_retry
 from feedback.rounds.live import version_bump
 from feedback.rounds.passages import text_digest
 from retrieval.compose import Engine, with_engine
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
+from retrieval.engine.text.same_question import vector_encode, wording
 from retrieval.engine.values import EmbeddingSpace
 
 IN_CALL = 64

@@ -14,12 +14,12 @@ from django.utils import timezone
 
 from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.models import Boost, Evidence, Rating, Revision
-from feedback.ranking.same_question import wording
 from feedback.rounds import round as rounds
 from feedback.rounds.live import feedback_state, live_revision, snapshot_load
 from feedback.rounds.revisions import revision_go_live, revision_roll_back
 from feedback.rounds.round import RoundOutcome, feedback_round
 from ragsite.core.leases import NamedLease, NamedLock
+from retrieval.engine.text.same_question import wording
 from tests.clients import client_of
 from tests.factories import UserFactory
 from tests.feedback.rated import make_answer, passage, rate, rate_chunk, regular

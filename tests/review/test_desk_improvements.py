@@ -11,8 +11,8 @@ from django.urls import reverse
 from chat.models import Message
 from chat.review.records import answers_record
 from feedback.models import GoldenQuestion, ManualBoost
-from feedback.ranking.same_question import wording
 from feedback.rounds.live import manual_rules
+from retrieval.engine.text.same_question import wording
 from retrieval.models import Chunk
 from tests.clients import client_of, person
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from feedback.ranking.same_question import KnownQuestions, differ, wording
+from retrieval.engine.text.same_question import KnownQuestions, differ, wording
 
 NEAR = np.asarray([1.0, 0.0], dtype=np.float32)
 
