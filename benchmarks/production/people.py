@@ -81,13 +81,12 @@ class Crowd:
         pushed = self.pushed
         while pushed.waiting and not self._ending.is_set():
             key = pushed.waiting.pop()
-            if document_id := await self._push(user, key):
-                pushed.taken[key] = document_id
-                self.ledger.documents[document_id] = self.ledger.fault
-                pushed.last_at = time.monotonic()
-            else:
-                pushed.waiting.append(key)
+            # By the same person, whose collection may have it already: only the reply was lost.
+            while not (document_id := await self._push(user, key)):
                 await asyncio.sleep(TRY_AGAIN_S)
+            pushed.taken[key] = document_id
+            self.ledger.documents[document_id] = self.ledger.fault
+            pushed.last_at = time.monotonic()
 
     async def _push(self, user: User, key: str) -> str:
         """The document's id; "" where it was not acknowledged."""

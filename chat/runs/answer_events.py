@@ -38,6 +38,7 @@ class AnswerEvents(EventSink):
         self._sources_sent = False
         self._closed = False
         self._seq = 0
+        self._writer = ""
         self._early: list[Event] | None = []  # None: the answer has begun
         self._order = asyncio.Lock()  # steps run side by side
 
@@ -64,11 +65,12 @@ class AnswerEvents(EventSink):
             return
         self._seq += 1
         numbered = {"type": event["type"], "seq": self._seq, "message_id": self.message_id}
-        await get_event_log().append(self.message_id, numbered | event)
+        await get_event_log().append(self.message_id, numbered | event, writer=self._writer)
 
-    def join(self, shown: Recorded, sources: Sequence[Source]) -> None:
-        """Go on with a log that a run began which died; its readers notice nothing."""
+    def join(self, shown: Recorded, sources: Sequence[Source], *, writer: str) -> None:
+        """Go on with a log that a run began which died; its readers notice nothing. writer: who has claimed it."""
         self._early = None
+        self._writer = writer
         self._seq = shown.seq
         self.text = shown.text
         self._sent_chars = len(shown.text)

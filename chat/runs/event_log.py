@@ -1,7 +1,9 @@
 """The event log: everything an answer has sent, numbered, so that any reader can read it from any point.
 
 One writer (the answer's run) appends; any number of readers follow at their own pace, so that a slow client holds up
-neither the run nor the others. Two logs: in this process, or in Redis where several processes serve one site.
+neither the run nor the others. Two logs: in this process, or in Redis where several processes serve one site. A process
+that takes an answer over claims its log first (`RedisEventLog.claim`): what the former writer, which may only have been
+slow, sends from then on is not taken, so that nobody reads words that the answer does not have.
 """
 
 from __future__ import annotations
@@ -48,8 +50,9 @@ class MemoryEventLog:
     def __init__(self) -> None:
         self._records: dict[str, _Record] = {}
 
-    async def append(self, message_id: str, event: Event) -> None:
-        """Store an event and wake the readers. `seq` is one above the last; 1 begins the log anew."""
+    async def append(self, message_id: str, event: Event, *, writer: str = "") -> None:
+        """Store an event and wake the readers. `seq` is one above the last; 1 begins the log anew. writer: the only
+        one, as this process takes nothing over from another."""
         if event["seq"] == 1:
             self._records.pop(message_id, None)
         record = self._records.setdefault(message_id, _Record())
@@ -97,6 +100,9 @@ class MemoryEventLog:
         record = self._records.get(message_id)
         return list(record.events) if record else []
 
+    async def claim(self, message_id: str, *, writer: str) -> None:
+        """Nobody else writes it."""
+
     async def close(self) -> None:
         self._records.clear()
 
@@ -106,6 +112,35 @@ PREFIX = "ragsite:events:"
 KEPT_S = 900  # after the last event
 CALL_TIMEOUT_S = 5.0
 READ_AT_ONCE = 500
+CLAIMED = "CLAIMED"  # the reply to a writer whose log belongs to another one by now
+
+# KEYS: the stream, the name of its writer where one has claimed it. ARGV: writer, number of the event, the event,
+# seconds that both are kept. Nothing is added to a stream that was flushed: its beginning is lost.
+APPEND = f"""
+if ARGV[2] == '1' then
+    redis.call('DEL', KEYS[1], KEYS[2])
+end
+local holder = redis.call('GET', KEYS[2])
+if holder and holder ~= ARGV[1] then
+    return '{CLAIMED}'
+end
+if ARGV[2] == '1' then
+    redis.call('XADD', KEYS[1], ARGV[2] .. '-0', 'event', ARGV[3])
+else
+    redis.call('XADD', KEYS[1], 'NOMKSTREAM', ARGV[2] .. '-0', 'event', ARGV[3])
+end
+redis.call('EXPIRE', KEYS[1], ARGV[4])
+redis.call('EXPIRE', KEYS[2], ARGV[4])
+return 'OK'
+"""
+# KEYS and the first of ARGV as above.
+DELETE = """
+local holder = redis.call('GET', KEYS[2])
+if not holder or holder == ARGV[1] then
+    redis.call('DEL', KEYS[1], KEYS[2])
+end
+return 'OK'
+"""
 
 
 class RedisEventLog:
@@ -124,19 +159,20 @@ class RedisEventLog:
         )
         for client in (self._reader, self._writer):
             heeding_cancellation(client.connection_pool)
+        self._append = self._writer.register_script(APPEND)
+        self._delete = self._writer.register_script(DELETE)
         self._broken: set[str] = set()
 
-    async def append(self, message_id: str, event: Event) -> None:
-        """A run is held up for one attempt."""
-        key = PREFIX + message_id
+    async def append(self, message_id: str, event: Event, *, writer: str = "") -> None:
+        """A run is held up for one attempt. writer: the name by which it claimed the log; empty: it began it."""
         is_last = event["type"] in FINAL_TYPES
         if event["seq"] == 1:
             self._broken.discard(message_id)
         try:
             if message_id not in self._broken:
-                await self._add(key, event)
-            elif is_last:
-                await self._writer.delete(key)  # a beginning without its end
+                await self._add(message_id, event, writer)
+            elif is_last:  # a beginning without its end
+                await self._delete(keys=_keys(message_id), args=[writer])
         except (RedisError, OSError) as error:
             logger.warning(
                 "message %s has no log from event %s on: %s", message_id, event["seq"], error
@@ -145,26 +181,33 @@ class RedisEventLog:
         if is_last:
             self._broken.discard(message_id)
 
-    async def _add(self, key: str, event: Event) -> None:
+    async def _add(self, message_id: str, event: Event, writer: str) -> None:
         text = json.dumps(event, ensure_ascii=False)
-        seq = event["seq"]
-        async with self._writer.pipeline() as pipe:
-            if seq == 1:
-                pipe.delete(key)
-            # Not into a stream that was flushed: its beginning is lost.
-            pipe.xadd(key, {"event": text}, id=f"{seq}-0", nomkstream=seq > 1)
-            pipe.expire(key, KEPT_S)
-            results: list[Any] = await pipe.execute(raise_on_error=False)
-        for result in results:
+        try:
+            reply: Any = await self._append(
+                keys=_keys(message_id), args=[writer, event["seq"], text, KEPT_S]
+            )
+        except ResponseError as error:
             # Sent twice, because the first reply was lost: the stream has the event already.
-            has_it = isinstance(result, ResponseError) and "equal or smaller" in str(result)
-            if isinstance(result, Exception) and not has_it:
-                raise result
+            if "equal or smaller" in str(error):
+                return
+            raise
+        if reply == CLAIMED.encode():
+            logger.info("message %s is written by another process", message_id)
+            self._broken.add(message_id)
+
+    async def claim(self, message_id: str, *, writer: str) -> None:
+        """From now on nobody else's events are taken. Raises EventLogGoneError where Redis can't be asked."""
+        _, claimed = _keys(message_id)
+        try:
+            await self._writer.set(claimed, writer, ex=KEPT_S)
+        except (RedisError, OSError) as error:
+            raise EventLogGoneError(message_id) from error
 
     async def read(
         self, message_id: str, *, after: int, idle_s: float
     ) -> AsyncIterator[Event | None]:
-        key = PREFIX + message_id
+        key, _ = _keys(message_id)
         block_ms = max(1, int(idle_s * 1000))
         try:
             if not await self._reader.exists(key):
@@ -194,7 +237,7 @@ class RedisEventLog:
     async def whole(self, message_id: str) -> list[Event]:
         """Raises EventLogGoneError where Redis can't be asked."""
         try:
-            entries: Any = await self._writer.xrange(PREFIX + message_id)
+            entries: Any = await self._writer.xrange(_keys(message_id)[0])
         except (RedisError, OSError) as error:
             raise EventLogGoneError(message_id) from error
         return [_event(fields) for _, fields in entries]
@@ -210,6 +253,11 @@ class RedisEventLog:
     async def close(self) -> None:
         await self._reader.aclose()
         await self._writer.aclose()
+
+
+def _keys(message_id: str) -> list[str]:
+    """In one slot of a cluster."""
+    return [f"{PREFIX}{{{message_id}}}", f"{PREFIX}{{{message_id}}}:writer"]
 
 
 def _event(fields: dict[bytes, bytes]) -> Event:

@@ -18,7 +18,7 @@ from chat.runs import answers
 from chat.runs.answer_details import fitted, sources_store
 from chat.runs.answers import STREAMING, UNLEASED, silent_run
 from chat.runs.recorded import Recorded
-from ragsite.core.leases import Lease, run_out
+from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.text import clean_text
 from retrieval.engine import values
 from retrieval.engine.steps.grounding.claims import brackets_of
@@ -73,6 +73,20 @@ def answer_take(
         answer_leave(message_id=message_id, shown=shown)
         return None
     return lease.token, sources
+
+
+@transaction.atomic
+def answer_shown(
+    *, message_id: uuid.UUID, token: uuid.UUID, shown: Recorded
+) -> tuple[values.Source, ...] | None:
+    """Store what the former run has shown since the answer was taken over; its sources. None: the token's holder has
+    lost it by now."""
+    lease = answers.answer_lease(message_id, run_id=token)
+    try:
+        lease.renew(text=clean_text(shown.text))
+    except LeaseLostError:
+        return None
+    return _store_shown(message_id, shown)
 
 
 @transaction.atomic

@@ -66,8 +66,8 @@ class Run:
     """One answer being written: `question` is answered into the stored `message`. `end` stops it early.
 
     unread: attached files that were not read when it was asked. again: an earlier run has written into the message;
-    begun: what is kept of that. steps: how many its path has already. joins: the log goes on behind what an earlier run
-    has shown.
+    begun: what is kept of that. steps: how many its path has already. joins: the log, claimed by the
+    message's token, goes on behind what an earlier run has shown.
 
     A new question is worked on while its rows are stored (`work_early`): nothing is sent or stored of its answer before
     `start`, and `give_up` is for a question that could not be stored.
@@ -127,7 +127,8 @@ class Run:
                 metrics.running.dec()
 
         if self._joins:
-            self.events.join(self._joins, self._begun.sources if self._begun else ())
+            sources = self._begun.sources if self._begun else ()
+            self.events.join(self._joins, sources, writer=str(self._token))
             if (
                 self._joins.text and not self._begun
             ):  # nothing to go on from: it is written from its beginning

@@ -22,6 +22,7 @@ from chat.runs.following import end_of
 from chat.runs.left_answers import (
     answer_declare_left,
     answer_leave,
+    answer_shown,
     answer_take,
     answers_being_written,
 )
@@ -36,7 +37,7 @@ from ragsite.core.database import database_call
 from ragsite.core.errors import AppError
 from retrieval.compose import get_engine
 from retrieval.engine.steps.answer.continuation import PartialAnswer
-from retrieval.engine.values import SearchScope
+from retrieval.engine.values import SearchScope, Source
 from retrieval.engine.workflows.base import require_writer
 
 logger = logging.getLogger(__name__)
@@ -95,16 +96,37 @@ async def answer_take_over(message_id: UUID) -> Run | None:
             logger.warning("message %s was left and can't go on: %s", message_id, error)
             await _leave(message_id, shown)
             return None
-    try:
-        run = await run_begin(lambda: _taken(message_id, shown))
-    except _NotTakenError:
+    taken = await database_call(answer_take, message_id=message_id, shown=shown)
+    if taken is None:
         await _tell_end(message_id, shown)
         return None
-    except RestartingError:
+    token, sources = taken
+    try:
+        shown, sources = await _all_shown(message_id, token, shown, sources)
+        run = await run_begin(lambda: _run_of(message_id, token, shown, sources))
+    except (EventLogGoneError, _NotTakenError, RestartingError):
         return None
     metrics.taken_over.inc()
     logger.info("message %s was left by its process and goes on here", message_id)
     return run
+
+
+async def _all_shown(
+    message_id: UUID, token: UUID, shown: Recorded, sources: tuple[Source, ...]
+) -> tuple[Recorded, tuple[Source, ...]]:
+    """With what the former run sent until its log was claimed: it may only have been slow. Raises EventLogGoneError,
+    and _NotTakenError where somebody else has the answer by now."""
+    log = get_event_log()
+    await log.claim(str(message_id), writer=str(token))
+    whole = recorded(await log.whole(str(message_id)))
+    if whole is None:
+        raise EventLogGoneError(message_id)
+    if whole.seq == shown.seq:
+        return shown, sources
+    stored = await database_call(answer_shown, message_id=message_id, token=token, shown=whole)
+    if stored is None:
+        raise _NotTakenError
+    return whole, stored
 
 
 async def _leave(message_id: UUID, shown: Recorded | None) -> None:
@@ -123,12 +145,8 @@ class _NotTakenError(Exception):
     pass
 
 
-def _taken(message_id: UUID, shown: Recorded) -> Run:
+def _run_of(message_id: UUID, token: UUID, shown: Recorded, sources: tuple[Source, ...]) -> Run:
     """Raises _NotTakenError."""
-    taken = answer_take(message_id=message_id, shown=shown)
-    if taken is None:
-        raise _NotTakenError
-    token, sources = taken
     message = Message.objects.select_related("session__user", "session__key", "reply_to").get(
         pk=message_id
     )

@@ -126,6 +126,30 @@ async def test_reader_of_a_flushed_stream_is_told_that_it_is_gone(
         await anext(items)
 
 
+async def test_what_a_slow_writer_sends_after_its_log_was_claimed_is_not_taken(
+    log: RedisEventLog, server: Server
+) -> None:
+    former = RedisEventLog(server.url)
+    await former.append("key", event(1))
+    await log.claim("key", writer="successor")
+    await former.append("key", event(2))
+    assert [item["seq"] for item in await log.whole("key")] == [1]
+    await log.append("key", event(2, "done"), writer="successor")
+    await former.append("key", event(3, "error"))  # nor does its end take the log away
+    assert [item["type"] for item in await log.whole("key")] == ["chunk", "done"]
+    await former.close()
+
+
+async def test_an_answer_that_begins_again_has_a_log_that_nobody_claimed(
+    log: RedisEventLog, server: Server
+) -> None:
+    await log.append("key", event(1))
+    await log.claim("key", writer="successor")
+    await log.append("key", event(1))
+    await log.append("key", event(2))
+    assert [item["seq"] for item in await log.whole("key")] == [1, 2]
+
+
 # ------------------------------------------------------------------------------------------------ open tabs
 @pytest.fixture
 async def site(server: Server, settings: Any) -> AsyncIterator[Server]:

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 from django.utils import timezone
 
 from chat.models import Message
@@ -155,6 +155,30 @@ async def test_one_that_cannot_be_taken_over_is_in_nobodys_way(
 
     await eventually(both)
     task.cancel()
+
+
+async def test_what_a_slow_process_sends_until_it_has_lost_its_answer_is_part_of_it(
+    api: Api, online: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = await left(api, *shown(*SEARCHED, text=BEGINNING))
+    take = take_over.answer_take
+
+    async def write_on() -> None:
+        chunk = {"type": "chunk", "seq": 6, "message_id": str(message.pk), "content": " for four"}
+        await get_event_log().append(str(message.pk), chunk)
+
+    def taken_while_it_still_writes(**where: Any) -> Any:
+        taken = take(**where)
+        async_to_sync(write_on)()
+        return taken
+
+    monkeypatch.setattr(take_over, "answer_take", taken_while_it_still_writes)
+    online.reply(structured=True, json={"supported": [True, True], "answers": True})
+    online.reply(text=" weeks.")
+    run = await answer_take_over(message.pk)
+    assert run is not None and run.task is not None
+    await run.task
+    assert (await ended(api, message))["answer"] == f"{BEGINNING} for four weeks [1]."
 
 
 @pytest.mark.redis
