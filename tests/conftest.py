@@ -131,6 +131,12 @@ def _no_template_of_ours_names_what_is_not_there() -> None:
     engines["django"].engine.string_if_invalid = _Undefined("%s")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_is_asked_of_a_model_behind_an_answer() -> None:
+    """Tests count calls of models and statements; those of follow-ups switch them on."""
+    settings.RAG = settings.RAG.replace(answer=settings.RAG.answer.replace(follow_ups=False))
+
+
 @pytest.fixture(autouse=True)
 def _caches_are_empty() -> None:
     """What limits on guessing have counted is in a cache, and all tests come from one address; what searches found is

@@ -132,6 +132,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
         """From the group: an answer has begun in this session, by this tab, another one, or an HTTP call."""
         self._follow(UUID(event["message_id"]), anew=event.get("again", False))
 
+    async def follow_ups_made(self, event: dict[str, Any]) -> None:
+        """From the group: questions that an answer leads to were found, after its last event."""
+        told = {name: event[name] for name in ("message_id", "follow_ups")}
+        await self._send({"type": "follow_ups", **told})
+
     # -------------------------------------------------------------------------------------------- frames
     async def _handle(self, frame: dict[str, Any]) -> None:
         kind = frame.pop("type", None)

@@ -34,6 +34,7 @@ from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 
 MOST_DOCUMENTS = 10  # that one question names
 OWN_RATING = "The caller's own: {score, thumb, tags, comment}. Not in events."
+OFFERED = ("follow_up", "starter")
 REQUEST_FIELDS = (
     "workflow",
     "collections",
@@ -174,6 +175,17 @@ class AskSerializer(EditSerializer):
         allow_null=True,
         help_text="None: a new session. Also of files that were attached to none yet.",
     )
+
+    offered = serializers.ChoiceField(
+        choices=OFFERED,
+        required=False,
+        allow_null=True,
+        help_text="Where the site offered this question, for its statistics: below an answer, or at the start.",
+    )
+
+    def request(self) -> dict[str, Any]:
+        offered = self.validated_data.get("offered")
+        return super().request() | ({"offered": offered} if offered else {})
 
     def arguments(self) -> dict[str, Any]:
         return {**super().arguments(), "session_id": self.validated_data.get("session_id")}
@@ -340,6 +352,11 @@ class AnswerSerializer(serializers.Serializer[Any]):
         child=serializers.DictField(child=serializers.CharField()),
         required=False,
         help_text="{step, reason} of each step that fell back.",
+    )
+    follow_ups = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Questions that come next and have an answer, three at most. They are looked for after `done`.",
     )
     error = serializers.DictField(required=False, allow_null=True)
     rating = serializers.DictField(required=False, allow_null=True, help_text=OWN_RATING)

@@ -162,6 +162,7 @@ def _answer_fields(
         "decision_path": steps,
         "usage": message.usage,
         "degraded": message.degraded,
+        "follow_ups": message.follow_ups,
         "error": message.error,
         "superseded": message.superseded,
         "being_read": message.being_read,

@@ -121,6 +121,7 @@ class Message(Leased):
         max_length=6, choices=Support, blank=True, verbose_name=_("second look")
     )
     curated = models.JSONField(null=True, blank=True)  # {id, by, on} of a checked answer
+    follow_ups = models.JSONField(default=list, blank=True)  # questions that are offered below it
     error = models.JSONField(null=True, blank=True)
     wordings = models.JSONField(
         default=dict, blank=True, editable=False

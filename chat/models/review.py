@@ -58,6 +58,8 @@ class AnswerReview(models.Model):
     llm_rounds = models.PositiveIntegerField(null=True, blank=True)
     prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
     completion_tokens = models.PositiveIntegerField(null=True, blank=True)
+    offered = models.CharField(max_length=10, blank=True)  # its question was: where
+    follow_ups = models.PositiveSmallIntegerField(default=0)  # that were offered below it
 
     badly_rated = models.BooleanField(default=False)
     no_answer = models.BooleanField(default=False)

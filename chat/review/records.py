@@ -69,6 +69,7 @@ READ = (
     "grounding",
     "support",
     "degraded",
+    "follow_ups",
 )
 MADE = [
     "session",
@@ -81,6 +82,8 @@ MADE = [
     "answer_score",
     "worst_score",
     *USAGE,
+    "offered",
+    "follow_ups",
     *REASONS,
     "severity",
 ]
@@ -191,6 +194,8 @@ def _row(answer: Message) -> AnswerReview:
             (rating.score for rating in ratings if rating.source_id is None), default=None
         ),
         worst_score=worst,
+        offered=answer.request.get("offered", "") if isinstance(answer.request, dict) else "",
+        follow_ups=len(answer.follow_ups),
         **figures,
         severity=severity + (WORST_RATED if worst == 1 else 0),
         **reasons,

@@ -30,12 +30,14 @@ COUNTED: dict[str, Q] = {
         name: Q(**{name: True})
         for name in ("no_answer", "cut", "unconfirmed", "weak", "degraded", "slow", "flagged")
     },
+    "offered_asked": ~Q(offered=""),
+    "offered_answered": ~Q(offered="") & Q(decision=Message.Decision.ANSWER),
     "rated": Q(answer_score__isnull=False),
     "rated_good": Q(answer_score__gte=4),
     "rated_bad": Q(answer_score__lte=BAD_SCORE),
 }
 TIMES = ("first_token_ms", "total_ms")
-SUMMED = [name for name in USAGE if name not in TIMES]
+SUMMED = [*(name for name in USAGE if name not in TIMES), "follow_ups"]
 COUNTS = ("answers", "users", *COUNTED, *SUMMED)
 FIGURES: dict[str, Any] = {
     "answers": Count("pk"),

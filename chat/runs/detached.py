@@ -15,10 +15,14 @@ from ragsite.core.log_ids import current_request
 Result = TypeVar("Result")
 
 _detached: set[asyncio.Task[Any]] = set()
+_optional: set[asyncio.Task[Any]] = set()
 
 
-def detach(work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-    """Run it as a task that outlives the request it was made in, with a database thread of its own."""
+def detach(work: Coroutine[Any, Any, Result], *, is_optional: bool = False) -> asyncio.Task[Result]:
+    """Run it as a task that outlives the request it was made in, with a database thread of its own.
+
+    is_optional: a process that stops does not wait for it.
+    """
 
     async def with_own_thread() -> Result:
         async with own_database_thread():
@@ -30,12 +34,22 @@ def detach(work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
     context.run(attach, get_current())
     context.run(current_request.set, current_request.get())
     task = asyncio.create_task(with_own_thread(), context=context)
-    _detached.add(task)
-    task.add_done_callback(_detached.discard)
+    kept = _optional if is_optional else _detached
+    kept.add(task)
+    task.add_done_callback(kept.discard)
     return task
 
 
 def detached_tasks() -> list[asyncio.Task[Any]]:
-    """Those of the running loop that have not ended."""
+    """Those of the running loop that have not ended and are to be waited for."""
+    return _of_this_loop(_detached)
+
+
+def optional_tasks() -> list[asyncio.Task[Any]]:
+    """The others of the running loop that have not ended."""
+    return _of_this_loop(_optional)
+
+
+def _of_this_loop(tasks: set[asyncio.Task[Any]]) -> list[asyncio.Task[Any]]:
     loop = asyncio.get_running_loop()
-    return [task for task in _detached if task.get_loop() is loop]
+    return [task for task in tasks if task.get_loop() is loop]

@@ -11,8 +11,11 @@ from retrieval.engine.usage import ModelCall
 LAG_EVERY_S = 0.5
 
 
-def count_answer(*, workflow: str, status: str, decision: str, support: str, trace: Trace) -> None:
-    """workflow: a name of ours; so are steps, statuses and decisions: no label is what somebody typed."""
+def count_answer(
+    *, workflow: str, status: str, decision: str, support: str, trace: Trace, offered: str = ""
+) -> None:
+    """workflow: a name of ours; so are steps, statuses and decisions: no label is what somebody typed. offered: where
+    its question was offered; empty: nowhere."""
     metrics.answers.labels(workflow, status, decision or "none").inc()
     metrics.answer_seconds.labels(workflow).observe(trace.now_ms() / 1000)
     if trace.first_token_ms is not None:
@@ -23,6 +26,13 @@ def count_answer(*, workflow: str, status: str, decision: str, support: str, tra
         metrics.steps.labels(step.name).observe(step.duration_ms / 1000)
         if step.status != "ok":
             metrics.fallbacks.labels(step.name, step.status).inc()
+    if offered:
+        metrics.offered_asked.labels(offered, decision or "none").inc()
+    count_calls(trace)
+
+
+def count_calls(trace: Trace) -> None:
+    """What models were asked and wrote."""
     for call in trace.calls:
         _count_call(call)
 

@@ -34,9 +34,10 @@ from chat.runs.attachments import attachments_await
 from chat.runs.detached import detach
 from chat.runs.endings import DELETED, INTERNAL, TIMED_OUT, ending, error_event, failure_of
 from chat.runs.event_log import Event
+from chat.runs.follow_ups import follow_ups_begin
 from chat.runs.measuring import count_answer
 from chat.runs.recorded import Recorded
-from chat.runs.running import running
+from chat.runs.running import run_entered, run_left
 from chat.runs.stopping import stop_asked
 from ragsite.core import metrics
 from ragsite.core.database import database_call, is_database_away
@@ -97,6 +98,7 @@ class Run:
         self._token: Any = message.lease_token  # the right to write the message
         self._end: End | None = None
         self._ending = asyncio.Event()
+        self._complete: Answer | None = None  # as it was stored
 
     def work_early(self) -> None:
         """Begin to look for the answer; on the event loop."""
@@ -112,7 +114,7 @@ class Run:
     async def start(self) -> None:
         """Begin to answer. On return the log is there to be read, and the open tabs of the conversation know of it."""
         message = self.message
-        running()[message.pk] = self
+        run_entered(self)
         metrics.running.inc()
 
         async def to_its_end() -> None:
@@ -122,8 +124,11 @@ class Run:
             except Exception:
                 logger.exception("run of message %s broke", message.pk)
                 await self._break_off()
+            else:
+                if self._complete:
+                    follow_ups_begin(message, self.question, self._complete)
             finally:
-                running().pop(message.pk, None)
+                run_left(message.pk)
                 metrics.running.dec()
 
         if self._joins:
@@ -283,6 +288,7 @@ class Run:
             decision=outcome.answer.decision if outcome.answer.text else "",
             support=outcome.answer.support or "",
             trace=self.trace,
+            offered=self.message.request.get("offered", ""),
         )
         if events is None:
             # Memories that the workflow wrote after the deletion had removed the others.
@@ -290,6 +296,7 @@ class Run:
             events = [error_event(DELETED)]
         for event in events:
             await self.events.emit(event)
+        self._complete = outcome.answer if outcome.status == "complete" else None
 
     async def _stored(self, call: Callable[[], Result]) -> Result:
         """As soon as the database takes it: the text is kept here until then. Raises what waiting can't mend."""

@@ -198,6 +198,7 @@ def _is_named_by(question: Message | None, session: Session) -> bool:
 def _merged_request(answer: Message, request: Mapping[str, Any]) -> dict[str, Any]:
     """How an answer was asked for, but for what `request` holds."""
     before = {"workflow": answer.workflow, **answer.request}
+    before.pop("offered", None)
     if "collections" in request:
         before.pop("collection_ids", None)
     if "filters" in request:

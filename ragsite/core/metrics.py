@@ -24,6 +24,13 @@ steps = Histogram("ragsite_step_seconds", "Steps of answers", ["step"], buckets=
 fallbacks = Counter(
     "ragsite_fallbacks", "Steps that fell back, failed or were skipped", ["step", "status"]
 )
+offered = Counter("ragsite_offered_questions", "Questions that were offered", ["where"])
+offered_dropped = Counter(
+    "ragsite_offered_questions_dropped", "Questions that were to be offered", ["where", "why"]
+)
+offered_asked = Counter(
+    "ragsite_offered_questions_asked", "Offered questions that were asked", ["where", "decision"]
+)
 running = Gauge("ragsite_running_answers", "Answers that are being written in this process")
 taken_over = Counter("ragsite_answers_taken_over", "Answers that another process had left")
 model_wait = Histogram(

@@ -296,6 +296,9 @@ class AnswerSettings(Group):
     )
     """The order of the passages in a prompt: the best first, or with `sandwich` the best at both ends and the weakest
     in the middle (seed 002; Liu et al., 2024)."""
+    follow_ups: Annotated[bool, LIVE] = Field(True, validation_alias="RAG_FOLLOW_UPS")
+    """Have the model look for questions that the documents answer, while it has nothing else to do: they are offered
+    below answers and in a new conversation."""
 
 
 class CorrectiveSettings(Group):

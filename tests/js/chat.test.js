@@ -52,6 +52,23 @@ describe("an answer", () => {
     answer.apply(event);
     assert.equal(answer.status.textContent, status);
   });
+  test("offers questions that come next once it is done, which are asked at a click", () => {
+    const { answer, on } = made();
+    on.followUp = mock.fn();
+    answer.finish({ ...message, follow_ups: ["Who grants leave?"] });
+    const [button] = answer.after.querySelectorAll("button.follow-up");
+    button.click();
+    assert.deepEqual(on.followUp.mock.calls[0].arguments, ["Who grants leave?"]);
+    answer.apply({ type: "follow_ups", message_id: "m", follow_ups: ["How do I apply?", "Is it paid?"] });
+    assert.equal(answer.after.querySelectorAll("button.follow-up").length, 2);
+  });
+  test("offers none where nothing asks them, and none while it is written", () => {
+    assert.equal(finished({ follow_ups: ["Who grants leave?"] }).answer.after.querySelector(".follow-ups"), null);
+    const { answer, on } = made();
+    on.followUp = mock.fn();
+    answer.apply({ type: "follow_ups", message_id: "m", follow_ups: ["Is it paid?"] });
+    assert.equal(answer.after.querySelector(".follow-ups"), null);
+  });
   test("shows a plan until it is written", () => {
     const { answer } = made();
     answer.apply({ type: "tool_call", content: "plan", tool: "plan", step: step({ detail: { tasks: [{ id: "a", type: "rewrite", state: "done" }, { id: "b", type: "retrieve", state: "running" }] } }) });

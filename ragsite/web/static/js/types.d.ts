@@ -67,7 +67,7 @@ declare namespace Api {
     decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
     answer: string; html: string; clarification: Clarification | null; sources: Source[]; decision_path: Step[];
     grounding: Statement[]; support: "full" | "partly" | "none" | null; usage: Usage; curated?: { id: Id; by: string; on: string } | null;
-    found: string[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
+    found: string[]; follow_ups: string[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
   interface Session { id: Id; title: string; found?: string; collections: string[]; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
@@ -86,6 +86,7 @@ declare namespace Api {
     | Numbered & { type: "withdrawn" }
     | Numbered & { type: "clarify" } & Clarification
     | Numbered & { type: "done"; message: Answer }
+    | { type: "follow_ups"; message_id: Id; follow_ups: string[]; seq?: undefined; done?: undefined }
     | ErrorEvent;
   /** Of an answer, or of what was asked: then it has neither number nor message. */
   interface ErrorEvent {
@@ -101,7 +102,7 @@ declare namespace Api {
   /** What a question sends. The self-corrective page's has fields of its own. */
   interface Ask {
     message: string; session_id: Id | null; workflow?: string; model?: string; collections?: string[]; options?: Options; filters?: Filters;
-    task?: Task; documents?: Id[];
+    task?: Task; documents?: Id[]; offered?: "follow_up" | "starter";
   }
   type Task = "summarise" | "list" | "compare";
   interface SelfCorrectiveAsk extends Partial<SelfCorrectiveNumbers> {

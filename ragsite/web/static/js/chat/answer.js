@@ -7,6 +7,7 @@ import { liveLine } from "./live.js";
 import { filterChip, filterLabel } from "./filters.js";
 import { decisionPath, planTasks } from "./path.js";
 import { citedAt, quotesFor } from "./evidence.js";
+import { followUps } from "./follow_ups.js";
 import { answerRating, effectOf } from "./rating.js";
 import { documentAddress, isWeb, placeIn, sectionIn, webPlace } from "./source_panel.js";
 import { dressProse } from "./prose.js";
@@ -24,6 +25,7 @@ const ENDING_ICONS = { cut: "arrow-down", stopped: "stop", model: "warn", interr
  * @typedef {object} Actions
  * @property {(answer: Answer, shown: import("./evidence.js").Evidence[], index: number, opener: HTMLElement) => unknown} source
  * @property {(text: string) => unknown} option
+ * @property {(text: string) => unknown} [followUp]
  * @property {(answer: Answer, request?: { options: Api.Options }) => unknown} regenerate
  * @property {(answer: Answer) => unknown} [goOn]
  * @property {(id: Api.Id) => unknown} [showVersion]
@@ -107,6 +109,9 @@ export class Answer {
       case "done":
         this.finish(event.message);
         break;
+      case "follow_ups":
+        this.showFollowUps(event.follow_ups);
+        break;
       case "error":
         this.fail(event.content);
     }
@@ -166,6 +171,14 @@ export class Answer {
     if (message.decision === "CLARIFY" && message.clarification) this.showClarification(message.clarification);
     if (message.decision !== "CLARIFY") this.showSources();
     this.showActions(message);
+    this.showFollowUps(message.follow_ups ?? []);
+  }
+
+  /** Seen while this is the last answer. @param {string[]} questions */
+  showFollowUps(questions) {
+    this.after.querySelector(".follow-ups")?.remove();
+    const { followUp } = this.on;
+    if (this.isDone && followUp && questions.length) append(this.after, [followUps(questions, followUp)]);
   }
 
   /** @param {Api.Id | null} id */

@@ -20,6 +20,7 @@ const FIRST_LOOK_MS = 1000; // for a question whose connection broke
 const LONGEST_LOOK_MS = 8000;
 const CLOCKS_DIFFER_MS = 60_000; // the site's and this browser's
 const SEARCHED_CHARS = 60;
+const FOLLOW_UPS_MS = 10_000; // after an answer, in which they are mostly found
 
 /** @type {Boot.Chat} */
 const boot = bootData();
@@ -42,6 +43,7 @@ let continued = null;
 const thread = new Thread(byId("thread-scroll"), {
   source: (answer, sources, index, opener) => panel.open(answer, sources, index, opener),
   option: (text) => ask(text),
+  followUp: (text) => ask(text, "follow_up"),
   regenerate,
   goOn,
   showVersion,
@@ -55,7 +57,7 @@ const transport = new Transport({
 });
 const composer = new Composer(byId("composer"), {
   workflows: boot.workflows, standard: boot.default_workflow, limits: boot.limits, accept: boot.accept, page: boot.self_corrective, web: boot.web_search, username: boot.username,
-  onSend: ask, onStop: stop,
+  onSend: (text) => ask(text), onStop: stop,
 });
 composer.input.addEventListener("input", () => { asksOnceLoaded = false; }); // other words wait for another Enter
 /** @type {SessionList} */
@@ -129,7 +131,7 @@ async function loadMessages(id) {
 }
 
 function showWelcome() {
-  thread.showWelcome(ask, composer.named.documents.length > 0);
+  thread.showWelcome((text) => ask(text, "starter"), composer.named.documents.length > 0);
 }
 
 /** With questions that what has been read now answers. */
@@ -143,15 +145,18 @@ async function renewWelcome() {
 }
 
 // --------------------------------------------------------------------------------------------- asking
-/** False: not now. While the messages are loading it waits for them, which would be drawn over it. @param {string} text */
-function ask(text) {
+/**
+ * False: not now. While the messages are loading it waits for them, which would be drawn over it.
+ * @param {string} text @param {Api.Ask["offered"]} [offered] where the page offered it
+ */
+function ask(text, offered) {
   asksOnceLoaded = loading;
   if (asksOnceLoaded || thread.live()) return false;
   thread.addQuestion(text);
   awaitAnswer(thread.addAnswer(), text);
   thread.holdQuestion();
   askedAt = Date.now();
-  transport.ask({ message: text, session_id: sessionId, ...composer.settings() });
+  transport.ask({ message: text, session_id: sessionId, ...composer.settings(), ...(offered ? { offered } : {}) });
   return true;
 }
 
@@ -289,16 +294,25 @@ function receive(event) {
   }
   if (!answer) return;
   answer.apply(event);
-  if (event.type !== "chunk") thread.grew(event.done); // a chunk is drawn with the next frame, and seen to then
+  if (event.type !== "chunk") thread.grew(event.done || event.type === "follow_ups"); // a chunk is drawn with the next frame, and seen to then
   if (event.type === "reasoning" || event.type === "tool_call") announceStep(liveLine(event));
   if (event.done) {
     announce(event.type === "error" ? event.content : answer.spoken());
     composer.setBusy(false);
+    if (transport.http) setTimeout(() => lookForFollowUps(answer), FOLLOW_UPS_MS);
     sessions.load().then(() => { // an edited first question names the conversation
       const listed = sessions.find(sessionId)?.title;
       if (listed) showTitle(listed);
     }, errorToast);
   }
+}
+
+/** Without a socket nobody tells of them. @param {Answer} answer */
+async function lookForFollowUps(answer) {
+  if (!answer.id || !answer.isDone || thread.find(answer.id) !== answer) return;
+  /** @type {Api.Answer | null} */
+  const stored = await api.get(`/api/messages/${answer.id}`).catch(() => null);
+  if (stored?.follow_ups.length) receive({ type: "follow_ups", message_id: stored.message_id, follow_ups: stored.follow_ups });
 }
 
 /** Each step once. @param {string} line */
