@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from ragsite.core.api.pagination import KeysFirst
+from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
 from retrieval.knowledge.index_sync.reembedding import reembedding_start
@@ -181,7 +182,7 @@ class DocumentAdmin(ActionsAdmin, admin.ModelAdmin):
         refused = 0
         for document in queryset:
             try:
-                document_reingest(document=document)
+                document_reingest(document=document, by=asking_user(request))
             except AppError:
                 refused += 1
         queued = len(queryset) - refused

@@ -38,6 +38,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/documents/by-key/<slug:source>/<path:key>", document_keys.DocumentByKeyApi.as_view()),
     path("api/documents/<uuid:document_id>", documents.DocumentApi.as_view()),
     path("api/documents/<uuid:document_id>/chunks", documents.DocumentChunksApi.as_view()),
+    path("api/documents/<uuid:document_id>/reviewed", documents.DocumentReviewApi.as_view()),
     path("api/documents/<uuid:document_id>/content", document_content.DocumentContentApi.as_view()),
     path("api/documents/<uuid:document_id>/file", document_files.DocumentFileApi.as_view()),
     path(

@@ -45,7 +45,7 @@ LEFT_BEHIND = {
     "feedback.Boost", "feedback.FeedbackState", "feedback.GapDocument", "feedback.GapQuestion",
     "feedback.KnowledgeGap", "feedback.Revision",
     "ragsite.NamedLock", "ragsite.SiteProcess",
-    "retrieval.Chunk", "retrieval.DocumentPart", "retrieval.IngestJob", "retrieval.Reembedding",
+    "retrieval.Chunk", "retrieval.DocumentChange", "retrieval.DocumentPart", "retrieval.IngestJob", "retrieval.Reembedding",
 }  # fmt: skip
 
 

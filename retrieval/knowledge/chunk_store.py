@@ -133,6 +133,9 @@ DOCUMENT_COLUMNS = (
     "policy_year",
     "tags",
     "collection_id",
+    "created_at",
+    "version",
+    "review_due",
 )
 STORED_NAMES = {"chunk_id": F("pk")} | {name: F(f"document__{name}") for name in DOCUMENT_COLUMNS}
 

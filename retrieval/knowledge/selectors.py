@@ -19,6 +19,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.models import User as Account
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce, Lower
+from django.utils import timezone
 
 from ragsite.accounts.auth import bound_to
 from ragsite.core.errors import InvalidInputError, NotFoundError
@@ -37,6 +38,7 @@ from retrieval.models import (
 User = Account | AnonymousUser | None
 CHOICES = 500  # collections that a field of a page offers
 VERSIONS = ("current", "earlier")
+REVIEWS = ("overdue",)
 SORTS: dict[str, tuple[Any, ...]] = {
     "-created_at": ("-created_at",),
     "created_at": ("created_at",),
@@ -314,12 +316,13 @@ def document_list(
     status: str = "",
     search: str = "",
     versions: str = "",
+    review: str = "",
     sort: str = "",
 ) -> QuerySet[Document]:
     """Visible documents, newest first, without those of conversations. `collection`: a name; an unknown one gives an
     empty list.
 
-    versions, sort: of VERSIONS and SORTS.
+    versions, review, sort: of VERSIONS, REVIEWS and SORTS.
     """
     readable = visible_collections(user).values("pk")
     documents = Document.objects.filter(collection__in=readable).select_related("collection")
@@ -335,7 +338,14 @@ def document_list(
         )
     if versions:
         documents = documents.filter(superseded_at__isnull=versions == "current")
+    if review:
+        documents = documents.filter(is_overdue())
     return documents.order_by(*SORTS[sort or "-created_at"], "pk")
+
+
+def is_overdue() -> Q:
+    """Of documents: as `Document.overdue`."""
+    return Q(review_due__lt=timezone.localdate(), superseded_at=None)
 
 
 def attached_documents(*, user: User, conversation_id: uuid.UUID) -> QuerySet[Document]:

@@ -35,6 +35,7 @@ from retrieval.knowledge.selectors import (
 )
 from retrieval.knowledge.services import documents, sharing
 from retrieval.knowledge.services.collections import may_publish, share_answer
+from retrieval.knowledge.services.reviews import months_to_next_review
 from retrieval.knowledge.services.sync_sources import (
     sync_source_create,
     sync_source_delete,
@@ -98,7 +99,11 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
         document = document_get(user=request.user, document_id=document_id)
     except NotFoundError as error:
         raise Http404 from error
-    boot = {"id": str(document.pk), "collection": document.collection.address}
+    boot = {
+        "id": str(document.pk),
+        "collection": document.collection.address,
+        "review_months": months_to_next_review(document),
+    }
     is_owned = owned_collections(request.user).filter(pk=document.collection_id).exists()
     earlier = visible_documents(request.user).filter(newer_versions=document).first()
     changes = (

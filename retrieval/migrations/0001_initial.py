@@ -58,6 +58,7 @@ class Migration(migrations.Migration):
                 ('is_sample', models.BooleanField(default=False, editable=False)),
                 ('embedding_model', models.CharField(blank=True, help_text='Empty until the first document is embedded.', max_length=200, verbose_name='embedding model')),
                 ('embedding_dim', models.PositiveIntegerField(blank=True, null=True, verbose_name='embedding dim')),
+                ('review_months', models.PositiveSmallIntegerField(blank=True, help_text='Since a document came in, unless it has a date of its own. Empty: never.', null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(120)], verbose_name='review every so many months')),
                 ('version', models.PositiveBigIntegerField(default=0, help_text='Grows with every change: the index state in cache keys.', verbose_name='version')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
@@ -126,6 +127,12 @@ class Migration(migrations.Migration):
                 ('unread', models.JSONField(blank=True, default=list, editable=False)),
                 ('chunk_count', models.PositiveIntegerField(default=0, verbose_name='chunk count')),
                 ('superseded_at', models.DateTimeField(blank=True, help_text='Since then a newer version is searched instead; citations of it still open.', null=True, verbose_name='superseded at')),
+                ('version', models.PositiveIntegerField(default=1, editable=False)),
+                ('review_by', models.DateField(blank=True, help_text='Empty: as its collection says.', null=True, verbose_name='review by')),
+                ('review_due', models.DateField(blank=True, editable=False, null=True)),
+                ('review_told', models.BooleanField(default=False, editable=False)),
+                ('reviewed_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('reviewed_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
                 ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='documents', to='retrieval.collection', verbose_name='collection')),
@@ -172,6 +179,21 @@ class Migration(migrations.Migration):
             ],
             options={
                 'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='DocumentChange',
+            fields=[
+                ('document', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='change', serialize=False, to='retrieval.document')),
+                ('at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('former_text', models.CharField(blank=True, max_length=64)),
+                ('by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'verbose_name': 'changed document',
+                'verbose_name_plural': 'changed documents',
+                'default_permissions': (),
+                'indexes': [models.Index(fields=['at'], name='document_change_oldest')],
             },
         ),
         migrations.CreateModel(
@@ -361,6 +383,14 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='document',
             index=models.Index(condition=models.Q(('status__in', ['queued', 'parsing', 'embedding'])), fields=['collection'], name='document_being_read'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(condition=models.Q(('review_due__isnull', False), ('superseded_at', None)), fields=['review_due', 'id'], name='document_review_due'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(condition=models.Q(('review_due__isnull', False), ('review_told', False), ('superseded_at', None)), fields=['review_due', 'id'], name='document_review_untold'),
         ),
         migrations.AddIndex(
             model_name='document',

@@ -5,6 +5,7 @@ The database is the truth; Milvus is derived from it.
 
 from retrieval.models.chunks import Chunk, KeptVector
 from retrieval.models.collections import (
+    MAX_REVIEW_MONTHS,
     SITE,
     Collection,
     CollectionPerson,
@@ -15,6 +16,7 @@ from retrieval.models.documents import (
     MAX_KEY_CHARS,
     MAX_SOURCE_CHARS,
     Document,
+    DocumentChange,
     DocumentKey,
     DocumentPart,
     upload_path,
@@ -26,12 +28,14 @@ from retrieval.models.sources import SyncSource
 
 __all__ = [
     "MAX_KEY_CHARS",
+    "MAX_REVIEW_MONTHS",
     "MAX_SOURCE_CHARS",
     "SITE",
     "Chunk",
     "Collection",
     "CollectionPerson",
     "Document",
+    "DocumentChange",
     "DocumentKey",
     "DocumentPart",
     "IngestJob",

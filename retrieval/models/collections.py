@@ -6,7 +6,7 @@ import uuid
 
 from django.conf import settings
 from django.contrib.auth.models import Group
-from django.core.validators import RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -16,6 +16,7 @@ name_validator = RegexValidator(
     r"^(?![0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z)[\w][\w .\-]{0,99}\Z",
     "Use letters, digits, spaces, dots, dashes and underscores; 100 characters at most, and not the form of an id.",
 )
+MAX_REVIEW_MONTHS = 120
 SITE = "site:"  # in addresses of the site's own collections; no user name holds a colon
 
 
@@ -74,6 +75,13 @@ class Collection(models.Model):
         help_text=_("Empty until the first document is embedded."),
     )
     embedding_dim = models.PositiveIntegerField(_("embedding dim"), null=True, blank=True)
+    review_months = models.PositiveSmallIntegerField(
+        _("review every so many months"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_REVIEW_MONTHS)],
+        help_text=_("Since a document came in, unless it has a date of its own. Empty: never."),
+    )
     version = models.PositiveBigIntegerField(
         _("version"),
         default=0,

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.localized import localized_text
@@ -99,6 +100,27 @@ class Document(models.Model):
         blank=True,
         help_text=_("Since then a newer version is searched instead; citations of it still open."),
     )
+    version = models.PositiveIntegerField(
+        default=1, editable=False
+    )  # of those it replaced, one more
+    review_by = models.DateField(
+        _("review by"),
+        null=True,
+        blank=True,
+        help_text=_("Empty: as its collection says."),
+    )
+    # Its own date, else that of its collection's rule (`retrieval.knowledge.services.reviews`).
+    review_due = models.DateField(null=True, blank=True, editable=False)
+    review_told = models.BooleanField(default=False, editable=False)  # that this date has passed
+    reviewed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    reviewed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
@@ -138,6 +160,16 @@ class Document(models.Model):
                 condition=Q(status__in=["queued", "parsing", "embedding"]),
                 name="document_being_read",
             ),
+            models.Index(
+                fields=["review_due", "id"],
+                condition=Q(review_due__isnull=False, superseded_at=None),
+                name="document_review_due",
+            ),
+            models.Index(
+                fields=["review_due", "id"],
+                condition=Q(review_due__isnull=False, superseded_at=None, review_told=False),
+                name="document_review_untold",
+            ),
             TrigramIndex(fields=["title"], name="document_title_trigrams"),
             TrigramIndex(fields=["file_name"], name="document_file_name_trigrams"),
         ]
@@ -152,6 +184,13 @@ class Document(models.Model):
             one for one in self.newer_versions.all() if one.collection_id == self.collection_id
         ]
         return max(versions, key=lambda one: one.created_at, default=None)
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the day by which it was to be reviewed has passed; never of an earlier version."""
+        if self.review_due is None or self.superseded_at is not None:
+            return False
+        return self.review_due < timezone.localdate()
 
     @property
     def localized_error(self) -> str:
@@ -198,6 +237,35 @@ class DocumentKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source}: {self.key}"
+
+
+class DocumentChange(models.Model):
+    """That a document was replaced or is read again, until those whose answers cite it are told.
+
+    former_text: a digest of what was read of it before; empty where a newer version has replaced it.
+    """
+
+    document = models.OneToOneField(
+        Document, on_delete=models.CASCADE, primary_key=True, related_name="change"
+    )
+    at = models.DateTimeField(default=timezone.now)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
+    former_text = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        verbose_name = _("changed document")
+        verbose_name_plural = _("changed documents")
+        default_permissions = ()
+        indexes = [models.Index(fields=["at"], name="document_change_oldest")]
+
+    def __str__(self) -> str:
+        return str(self.document_id)
 
 
 class DocumentPart(models.Model):

@@ -189,5 +189,9 @@ class IdField(_OfType, serializers.UUIDField):
     """A UUID as text. DRF would read a whole number as one, which then is an id of nothing."""
 
 
+class DateField(_OfType, serializers.DateField):
+    """A date as ISO 8601 text."""
+
+
 class DateTimeField(_OfType, serializers.DateTimeField):
     """A date and time as ISO 8601 text."""

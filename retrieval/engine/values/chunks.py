@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from datetime import date, datetime
 from typing import Any, Literal
 
 Level = Literal["chunks", "documents"]  # which rows of the index are searched
@@ -39,6 +40,7 @@ SourceKind = Literal["document", "web"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredChunk:
     """A chunk as the database holds it. text: characters char_start … char_end of the document's extracted text.
+    created_at, version, review_due: of its document.
 
     A result of a web search has the kind "web": its text is the search engine's snippet, its `document_id` the page's
     address, and it belongs to no collection.
@@ -58,6 +60,9 @@ class StoredChunk:
     doc_type: str = ""
     policy_year: int | None = None
     tags: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    version: int = 1
+    review_due: date | None = None
     char_start: int = 0
     char_end: int = 0  # 0: unknown
     table_rows: tuple[int, int, int] | None = (

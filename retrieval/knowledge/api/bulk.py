@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.api.fields import checked
+from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError
 from ragsite.core.localized import localized
 from retrieval.knowledge.api.document_serializers import BulkResultsSerializer, BulkSerializer
@@ -56,7 +57,8 @@ def _bulk_action(request: Request, body: Mapping[str, Any]) -> Callable[[Documen
         case "delete":
             return lambda document: document_delete(document=document)
         case "read_again":
-            return lambda document: document_reingest(document=document)
+            user = asking_user(request)
+            return lambda document: document_reingest(document=document, by=user)
         case "metadata":
             return lambda document: document_update(document=document, changes=body["changes"])
         case _:

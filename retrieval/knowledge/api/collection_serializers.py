@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from ragsite.core.api.fields import ListField, StrictSerializer, TextField
+from ragsite.core.api.fields import ListField, StrictSerializer, TextField, WholeNumberField
 from retrieval.knowledge.api.collection_fields import is_among
 from retrieval.knowledge.selectors import (
     default_collections,
@@ -15,7 +15,7 @@ from retrieval.knowledge.selectors import (
     owned_collections,
     writable_collections,
 )
-from retrieval.models import Collection, CollectionPerson
+from retrieval.models import MAX_REVIEW_MONTHS, Collection, CollectionPerson
 
 
 class PersonSerializer(StrictSerializer):
@@ -65,6 +65,7 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
             "document_count",
             "embedding_model",
             "embedding_dim",
+            "review_months",
             "version",
             "editable",
             "owned",
@@ -116,3 +117,11 @@ class CollectionInputSerializer(StrictSerializer):
     groups = ListField(child=TextField(max_length=150), required=False, max_length=50)
     editor_groups = ListField(child=TextField(max_length=150), required=False, max_length=50)
     people = ListField(child=PersonSerializer(), required=False, max_length=200)
+    review_months = WholeNumberField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_REVIEW_MONTHS,
+        help_text="Its documents are to be reviewed so many months after they came in, unless they have a date of "
+        "their own. null: never.",
+    )

@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from ragsite.core.api.fields import (
+    DateField,
     IdField,
     ListField,
     QuerySerializer,
@@ -18,8 +19,8 @@ from ragsite.core.localized import localized
 from ragsite.core.messages import worded
 from retrieval.knowledge.api.collection_fields import ADDRESS, is_among
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.knowledge.selectors import SORTS, VERSIONS, writable_collections
-from retrieval.models import Chunk, Document
+from retrieval.knowledge.selectors import REVIEWS, SORTS, VERSIONS, writable_collections
+from retrieval.models import MAX_REVIEW_MONTHS, Chunk, Document
 
 MAX_BULK = 200  # documents of one call
 
@@ -52,6 +53,20 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         help_text="A newer version is searched in its place."
     )
     newer_version = NewerVersionSerializer(read_only=True, allow_null=True)
+    version = serializers.IntegerField(
+        read_only=True, help_text="1, and more for each it replaced."
+    )
+    review_due = serializers.DateField(
+        read_only=True,
+        allow_null=True,
+        help_text="`review_by`, else by the rule of its collection.",
+    )
+    overdue = serializers.BooleanField(
+        read_only=True, help_text="That day has passed; never of an earlier version."
+    )
+    reviewed_at = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="When somebody last said that it still holds."
+    )
 
     class Meta:
         model = Document
@@ -80,6 +95,11 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
             "replaces",
             "superseded",
             "newer_version",
+            "version",
+            "review_by",
+            "review_due",
+            "overdue",
+            "reviewed_at",
             "created_at",
             "updated_at",
         ]
@@ -99,6 +119,21 @@ class DocumentMetadataSerializer(StrictSerializer):
     doc_type = TextField(required=False, allow_blank=True, max_length=100)
     policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
     tags = ListField(child=TextField(max_length=50), required=False, max_length=20)
+    review_by = DateField(
+        required=False, allow_null=True, help_text="null: as its collection says."
+    )
+
+
+class DocumentReviewSerializer(StrictSerializer):
+    """That a document still holds."""
+
+    months = WholeNumberField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_REVIEW_MONTHS,
+        help_text="To the next review. None: as its collection says, else 12.",
+    )
 
 
 class DocumentChangesSerializer(DocumentMetadataSerializer):
@@ -166,6 +201,12 @@ class DocumentListQuerySerializer(QuerySerializer):
         allow_blank=True,
         default="",
         help_text="Without it all versions are listed.",
+    )
+    review = serializers.ChoiceField(
+        choices=REVIEWS,
+        allow_blank=True,
+        default="",
+        help_text="overdue: the day by which it was to be reviewed has passed.",
     )
     sort = serializers.ChoiceField(choices=list(SORTS), allow_blank=True, default="")
 

@@ -19,6 +19,7 @@ from retrieval.knowledge.api.document_serializers import (
     ChunkSerializer,
     DocumentChangesSerializer,
     DocumentListQuerySerializer,
+    DocumentReviewSerializer,
     DocumentSerializer,
     DocumentsUsageSerializer,
 )
@@ -36,6 +37,7 @@ from retrieval.knowledge.selectors import chunk_list, document_get, document_lis
 from retrieval.knowledge.services.documents import document_delete, document_update
 from retrieval.knowledge.services.metadata import metadata_clean
 from retrieval.knowledge.services.quotas import usage_of
+from retrieval.knowledge.services.reviews import document_reviewed
 from retrieval.models import Chunk, Document
 
 
@@ -114,6 +116,24 @@ class DocumentApi(APIView):
     def delete(self, request: Request, document_id: UUID) -> Response:
         document_delete(document=document_writable(request, document_id))
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class DocumentReviewApi(APIView):
+    """That a document still holds."""
+
+    scope = "write"
+
+    @extend_schema(
+        operation_id="documents_reviewed",
+        request=DocumentReviewSerializer,
+        responses={200: DocumentSerializer, **errors(409)},
+    )
+    def post(self, request: Request, document_id: UUID) -> Response:
+        """Say that it still holds: it is to be reviewed again after some months."""
+        document = document_writable(request, document_id)
+        sent = checked(DocumentReviewSerializer, request.data)
+        document = document_reviewed(document=document, by=asking_user(request), **sent)
+        return Response(DocumentSerializer(document, context={"request": request}).data)
 
 
 class DocumentChunksApi(GenericAPIView[Chunk]):

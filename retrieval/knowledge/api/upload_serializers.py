@@ -30,6 +30,9 @@ class UploadFormSerializer(StrictSerializer):
     tags = serializers.CharField(
         required=False, allow_blank=True, help_text="Parted by commas, or sent many times."
     )
+    review_by = serializers.DateField(
+        required=False, help_text="YYYY-MM-DD. Without it as the collection says."
+    )
 
 
 class UploadSerializer(UploadFormSerializer):

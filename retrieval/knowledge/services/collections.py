@@ -18,6 +18,7 @@ from ragsite.core.messages import worded
 from ragsite.core.text import clean_text
 from retrieval.engine.errors import CollectionNotFoundError
 from retrieval.knowledge.collection_addresses import read_address
+from retrieval.knowledge.review_dates import review_dates_refresh
 from retrieval.knowledge.selectors import (
     collection_find,
     collection_get,
@@ -57,7 +58,8 @@ def _refuse_bound(user: User | None, collection: Collection | None = None) -> No
 def collection_update(
     *, collection: Collection, changes: Mapping[str, Any], by: User
 ) -> Collection:
-    """Change any of name, description, visibility, groups and editor_groups (names), people ({username, role} each).
+    """Change any of name, description, visibility, review_months (None: never), groups and editor_groups (names), people
+    ({username, role} each).
 
     Groups that are no longer among `groups` are no editors either.
 
@@ -74,6 +76,8 @@ def _change(collection: Collection, changes: Mapping[str, Any], *, by: User | No
     for field in ("name", "description", "visibility"):
         if field in changes:
             setattr(collection, field, str(changes[field]).strip())
+    had_months = collection.review_months
+    collection.review_months = changes.get("review_months", had_months)
     try:
         collection.full_clean(validate_constraints=False)
     except ValidationError as error:
@@ -90,10 +94,20 @@ def _change(collection: Collection, changes: Mapping[str, Any], *, by: User | No
             collection.save(
                 update_fields=None
                 if is_new
-                else ["name", "description", "visibility", "approved", "updated_at"]
+                else [
+                    "name",
+                    "description",
+                    "visibility",
+                    "approved",
+                    "review_months",
+                    "updated_at",
+                ]
             )
     except IntegrityError as error:
         raise ConflictError(TAKEN, fields={"name": [TAKEN]}) from error
+    if not is_new and collection.review_months != had_months:
+        review_dates_refresh(collection)
+        collection_touch(collection_id=collection.pk)
     _share(collection, changes, by)
     return collection
 

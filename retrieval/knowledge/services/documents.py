@@ -30,10 +30,12 @@ from ragsite.core.uploads import UploadsAwayError
 from retrieval.engine.errors import CollectionNotFoundError
 from retrieval.engine.values import EmbeddingSpace
 from retrieval.knowledge.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
+from retrieval.knowledge.review_dates import review_date_of_next, review_date_set
 from retrieval.knowledge.scopes import collection_space
+from retrieval.knowledge.services.changes import reading_again_note, replacement_note
 from retrieval.knowledge.services.collections import collection_emptied, collection_touch
 from retrieval.knowledge.services.ingest_jobs import OPEN_STATES, job_user
-from retrieval.knowledge.services.metadata import FILTERED, metadata_clean
+from retrieval.knowledge.services.metadata import FILTERED, INDEXED, metadata_clean
 from retrieval.knowledge.services.quotas import quota_check
 from retrieval.models import Chunk, Collection, Document, IngestJob, upload_path
 
@@ -85,6 +87,7 @@ def document_create(
         if replaces.superseded_at is not None or followed:
             raise ConflictError(SUPERSEDED)
         earlier = {field: getattr(replaces, field) for field in FILTERED}
+        earlier |= {"version": replaces.version + 1, "review_by": review_date_of_next(replaces)}
         metadata = earlier | {field: value for field, value in metadata.items() if value}
     kind = kind_by_name(name)
     limit = settings.RAG.ingest.max_file_mib
@@ -108,6 +111,7 @@ def document_create(
         replaces=replaces,
         **metadata,
     )
+    review_date_set(document, collection)
     check_room(document.size_bytes)
     _file_store(document, upload)
     try:
@@ -148,9 +152,8 @@ def _file_store(document: Document, upload: File[bytes]) -> None:
 
 @transaction.atomic
 def document_update(*, document: Document, changes: Mapping[str, Any]) -> Document:
-    """Change any of title, department, doc_type, policy_year, tags; the index rows are written anew.
-
-    Vectors are kept, but for a new title: it is embedded with every chunk.
+    """Change any of title, department, doc_type, policy_year, tags, review_by. Where the index knows of it, its rows
+    are written again; vectors are kept, but for a new title: it is embedded with every chunk.
 
     Raises InvalidInputError.
     """
@@ -160,9 +163,13 @@ def document_update(*, document: Document, changes: Mapping[str, Any]) -> Docume
         return document
     for field in changed:
         setattr(document, field, clean[field])
+    if "review_by" in changed:
+        review_date_set(document, document.collection)
+        changed += ["review_due", "review_told"]
     document.save(update_fields=[*changed, "updated_at"])
     if (
-        document.chunk_count
+        not set(changed).isdisjoint(INDEXED)
+        and document.chunk_count
         and document.status != Document.Status.FAILED
         and document.superseded_at is None
     ):
@@ -193,7 +200,9 @@ def document_move(*, document: Document, collection: Collection) -> Document:
     if collection.owner_id != former.owner_id:
         quota_check(collection=collection, size_bytes=document.size_bytes)
     document.collection = collection
-    document.save(update_fields=["collection", "updated_at"])
+    if document.review_by is None:
+        review_date_set(document, collection)
+    document.save(update_fields=["collection", "review_due", "review_told", "updated_at"])
     document.keys.all().delete()  # whoever pushes to the former collection changes nothing in this one
     old_space = collection_space(former)
     space = collection_space(collection)
@@ -211,14 +220,16 @@ def document_move(*, document: Document, collection: Collection) -> Document:
 
 
 @transaction.atomic
-def document_supersede(*, document_id: UUID) -> None:
-    """Its newer version is ready: it leaves the searches. Nothing where it has left them before, or is deleted."""
+def document_supersede(*, document_id: UUID, by_id: int | None = None) -> None:
+    """Its newer version, which by_id brought, is ready: it leaves the searches. Nothing where it has left them before,
+    or is deleted."""
     documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
     document = documents.filter(pk=document_id, superseded_at=None).first()
     if document is None:
         return
     document.superseded_at = timezone.now()
-    document.save(update_fields=["superseded_at"])  # who cites it is told by the signal
+    document.save(update_fields=["superseded_at"])  # its keeper is told by the signal
+    replacement_note(document=document, by_id=by_id)
     Chunk.objects.filter(document=document).update(indexed=False, embedded=False)
     if space := collection_space(document.collection):
         document_unindex(document_id=document.pk, space=space)
@@ -309,16 +320,18 @@ def content_digest(upload: File[bytes]) -> str:
 
 
 @transaction.atomic
-def document_reingest(*, document: Document) -> Document:
+def document_reingest(*, document: Document, by: User | None = None) -> Document:
     """Drop its chunks and queue its ingest from the start. Until that is done the document is not found by searches.
 
     Raises ConflictError while an ingest of it is under way.
     """
-    document = Document.objects.select_for_update().get(pk=document.pk)
+    documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
+    document = documents.get(pk=document.pk)
     if document.superseded_at is not None:
         raise ConflictError(SUPERSEDED)
     if document.status not in FINISHED:
         raise ConflictError(BEING_READ)
+    reading_again_note(document=document, by_id=by.pk if by else None)
     document.chunks.all().delete()
     document.chunk_count = document.word_count = 0
     document.page_count = None

@@ -324,7 +324,7 @@ def _chunks_flag(claim: Claim, chunks: Sequence[Chunk], space: EmbeddingSpace) -
     _former_vectors_delete(document)
     job_finish(claim=claim, document=document)
     if document.replaces_id is not None:
-        document_supersede(document_id=document.replaces_id)
+        document_supersede(document_id=document.replaces_id, by_id=document.uploaded_by_id)
     collection_touch(collection_id=document.collection_id)
     return 1.0
 

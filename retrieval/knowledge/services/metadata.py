@@ -13,7 +13,8 @@ from ragsite.core.text import clean_line
 from retrieval.models import Document
 
 FILTERED = ("department", "doc_type", "policy_year", "tags")  # what filters work on
-FIELDS = ("title", *FILTERED)
+INDEXED = ("title", *FILTERED)  # what the index knows of a document, too
+FIELDS = (*INDEXED, "review_by")
 MAX_TAGS = 20
 MAX_TAG_CHARS = 50
 
@@ -28,8 +29,8 @@ def metadata_clean(values: Mapping[str, Any]) -> dict[str, Any]:
         match name, values.get(name):
             case _, _ if name not in values:
                 continue
-            case "policy_year", year:
-                clean[name] = None if year == "" else year
+            case "policy_year" | "review_by", value:
+                clean[name] = None if value == "" else value
             case "tags", tags:
                 parts = tags.replace("，", ",").split(",") if isinstance(tags, str) else tags or ()
                 clean[name] = list(

@@ -57,6 +57,12 @@ class Command(EngineCommand):
         parser.add_argument("--policy-year", default="")
         parser.add_argument("--tags", default="", help=_("separated by commas"))
         parser.add_argument(
+            "--review-by",
+            default="",
+            metavar="YYYY-MM-DD",
+            help=_("by when they are to be reviewed; without it as the collection says"),
+        )
+        parser.add_argument(
             "--owner",
             default="",
             help=_("a user's name; without it a name means the site's public collection"),
@@ -70,7 +76,7 @@ class Command(EngineCommand):
             try:
                 values = {
                     name: options[name]
-                    for name in ("department", "doc_type", "policy_year", "tags")
+                    for name in ("department", "doc_type", "policy_year", "tags", "review_by")
                 }
                 metadata = metadata_clean(values)
                 collection = _collection(options["collection"], options["owner"])

@@ -123,6 +123,9 @@ export function dateOf(isoTime) {
   return new Date(isoTime).toLocaleDateString(DATES, { day: "numeric", month: "short", year: "numeric" });
 }
 
+/** A date without a time, YYYY-MM-DD: the same day in every time zone. @param {string} day */
+export const dateOfDay = (day) => dateOf(`${day}T00:00`);
+
 /** Calls `action` when nothing has asked for it for `wait` ms. @param {() => unknown} action @param {number} wait */
 export function debounce(action, wait) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */

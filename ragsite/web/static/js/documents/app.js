@@ -227,6 +227,7 @@ details.addEventListener("submit", (event) => event.preventDefault());
 
 loaded.then(() => {
   collections.current = collections.find(new URLSearchParams(location.search).get("collection"))?.id || "";
+  query(moreFilters, "[name=review]", HTMLSelectElement).value = new URLSearchParams(location.search).get("review") === "overdue" ? "overdue" : "";
   collections.draw();
   showHeader();
   load();

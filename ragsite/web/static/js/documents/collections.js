@@ -92,7 +92,7 @@ export class Collections {
   options(row) {
     return [
       { label: gettext("Share…"), icon: "people", href: `/documents/collections/${row.id}/sharing/` },
-      { label: gettext("Name and description"), icon: "edit", run: () => this.edit(row) },
+      { label: gettext("Name, description, reviews"), icon: "edit", run: () => this.edit(row) },
       { label: gettext("Delete"), icon: "trash", danger: true, run: () => this.remove(row) },
     ];
   }
@@ -102,6 +102,7 @@ export class Collections {
     return [
       { name: "name", label: gettext("Name"), value: row?.name, maxlength: 100, required: true },
       { name: "description", label: gettext("What is in it"), value: row?.description, maxlength: 500, optional: true },
+      { name: "review_months", label: gettext("Months between reviews"), type: "number", min: 1, max: 120, step: 1, value: row?.review_months ?? "", optional: true, help: gettext("A document without a date of its own is to be reviewed so many months after it was added. Empty: never.") },
     ];
   }
 
@@ -109,7 +110,7 @@ export class Collections {
     return formDialog(gettext("New collection"), this.fields(null), {
       confirm: gettext("Create"),
       save: async (values) => {
-        const row = await api.post("/api/collections", values);
+        const row = await api.post("/api/collections", withMonths(values));
         await this.load();
         this.choose(row.id);
       },
@@ -120,7 +121,7 @@ export class Collections {
   edit(row) {
     return formDialog(gettext("Edit collection"), this.fields(row), {
       save: async (values) => {
-        await api.patch(`/api/collections/${row.id}`, values);
+        await api.patch(`/api/collections/${row.id}`, withMonths(values));
         await this.load();
         if (this.current === row.id) this.choose(row.id);
       },
@@ -158,6 +159,9 @@ export const isUnapproved = (row) => row?.visibility === "public" && !row.approv
 function visibilityText(row) {
   return isUnapproved(row) ? gettext("{visibility}; not approved", { visibility: VISIBILITY_TEXT.public }) : VISIBILITY_TEXT[row.visibility];
 }
+
+/** As the server takes them: no months are null. @param {Record<string, string>} values */
+const withMonths = ({ review_months: months, ...values }) => ({ ...values, review_months: months.trim() ? Number(months) : null });
 
 /** What commas part, each once. @param {string} text */
 export function splitList(text) {

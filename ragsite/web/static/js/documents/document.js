@@ -1,12 +1,12 @@
 // One document's page: the document itself with its passages as an overlay, its state while it is read, its actions.
 import { api } from "../api.js";
-import { bootData, bytes, byId, h, icon, query, replace, store } from "../dom.js";
-import { gettext } from "../i18n.js";
+import { bootData, bytes, byId, dateOf, h, icon, query, replace, store } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
 import { lookForModel } from "../document_tasks.js";
 import { sampleBadge } from "../labels.js";
-import { errorToast, menuButton } from "../ui.js";
+import { errorToast, menuButton, toast } from "../ui.js";
 import { documentFigure } from "./content.js";
-import { documentOptions, documentTasks, isWorking, metadataChips, statusBadge } from "./document_row.js";
+import { documentOptions, documentTasks, isWorking, metadataChips, reviewText, statusBadge } from "./document_row.js";
 
 const POLL_MS = 1200;
 /** @type {Boot.OneDocument} */
@@ -33,8 +33,36 @@ async function showDocument() {
   query(problem, "p").textContent = row.error;
   replace(facts, row.superseded ? h("span", { class: "doc-badge" }, gettext("Earlier version")) : null, row.is_sample ? sampleBadge() : null, statusBadge(row), row.size_bytes ? h("span", { class: "doc-meta" }, bytes(row.size_bytes)) : null, metadataChips(row));
   showTasks(row);
+  showReview(row);
   if (isWorking(row)) setTimeout(showDocument, POLL_MS);
   else if (wasWorking) location.reload();
+}
+
+/** By when it is to be reviewed, and the way to say that it still holds. @param {Api.Document} row */
+function showReview({ review_due: due, reviewed_at: at, overdue, superseded, editable }) {
+  const line = byId("review");
+  line.hidden = !due || superseded;
+  if (!due || superseded) return;
+  const more = h("button", { type: "button", class: "button small" }, icon("check"), gettext("It still holds"), icon("chevron"));
+  const months = [...new Set([3, 6, 12, 24, boot.review_months])].sort((one, other) => one - other);
+  menuButton(more, months.map((count) => ({
+    label: ngettext("Review again in {count} month", "Review again in {count} months", count), checked: count === boot.review_months, radio: true, run: () => confirmHolds(count),
+  })), { align: "start" });
+  line.classList.toggle("is-overdue", overdue);
+  replace(line, icon(overdue ? "warn" : "clock"),
+    h("span", {}, [reviewText(due, overdue), at ? gettext("reviewed on {date}", { date: dateOf(at) }) : null].filter(Boolean).join(" · ")),
+    editable ? more : null);
+}
+
+/** @param {number} months */
+async function confirmHolds(months) {
+  try {
+    await api.post(`/api/documents/${boot.id}/reviewed`, { months });
+    toast(gettext("Saved."));
+    showDocument();
+  } catch (error) {
+    errorToast(error);
+  }
 }
 
 /** What can be asked of it, and what cannot without a model. @param {Api.Document} row */

@@ -1,7 +1,7 @@
 // One document: its state in words, its metadata, and what can be done with it.
 import { api, upload } from "../api.js";
 import { TASKS, askAddress, taskProblem } from "../document_tasks.js";
-import { bytes, dateOf, h, icon, iconButton } from "../dom.js";
+import { bytes, dateOf, dateOfDay, h, icon, iconButton } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { sampleBadge } from "../labels.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
@@ -51,12 +51,19 @@ export function documentRow(row, { writable, owned, collection, selected = false
     h("div", { class: "doc-main" },
       h("a", { class: "doc-title", dir: "auto", href: `/documents/${row.id}/` }, h("bdi", {}, row.title)),
       row.superseded ? h("span", {}, h("span", { class: "doc-badge" }, gettext("Earlier version"))) : null,
+      row.overdue && row.review_due ? h("span", {}, h("span", { class: "doc-badge" }, reviewText(row.review_due, true))) : null,
       h("span", { class: "doc-meta" }, row.is_sample ? sampleBadge() : null, [row.file_name && row.file_name !== row.title ? row.file_name : null, bytes(row.size_bytes), collection].filter(Boolean).join(" · ")),
       metadataChips(row),
       row.status === "failed" && row.error ? h("p", { class: "doc-error" }, row.error) : null),
     statusBadge(row),
     h("time", { class: "doc-date", datetime: row.created_at }, dateOf(row.created_at)),
     more);
+}
+
+/** @param {string} day by which it is, or was, to be reviewed @param {boolean} overdue */
+export function reviewText(day, overdue) {
+  const date = dateOfDay(day);
+  return overdue ? gettext("Review was due on {date}", { date }) : gettext("Review by {date}", { date });
 }
 
 /** What can be asked of one document. @param {Api.Document} row @returns {{label: string, icon: string, href: string, problem?: string}[]} */
@@ -131,6 +138,7 @@ export const METADATA = [
   { name: "doc_type", label: gettext("Type"), maxlength: 100, optional: true },
   { name: "policy_year", label: gettext("Year"), inputmode: "numeric", maxlength: 4, optional: true },
   { name: "tags", label: gettext("Tags"), optional: true, help: gettext("Separated by commas.") },
+  { name: "review_by", label: gettext("Review by"), type: "date", optional: true },
 ];
 
 /** @param {Api.Document} row @param {() => unknown} changed */
@@ -138,9 +146,10 @@ function editDocument(row, changed) {
   const fields = [{ name: "title", label: gettext("Title"), value: row.title, maxlength: 300 },
     ...METADATA.map((field) => ({ ...field, value: field.name === "tags" ? row.tags.join(", ") : /** @type {any} */ (row)[field.name] ?? "" }))];
   return formDialog(gettext("Edit details"), fields, {
-    save: async ({ title, department, doc_type, policy_year, tags }) => {
+    save: async ({ title, department, doc_type, policy_year, tags, review_by }) => {
       await api.patch(`/api/documents/${row.id}`, {
         title: title.trim(), department: department.trim(), doc_type: doc_type.trim(), policy_year: yearFrom(policy_year), tags: splitList(tags),
+        review_by: review_by || null,
       });
       changed();
     },

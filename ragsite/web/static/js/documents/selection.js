@@ -125,8 +125,8 @@ export class Selection {
   describe() {
     const fields = METADATA.map((field) => ({ ...field, help: field.name === "tags" ? gettext("Separated by commas. Leave empty to keep what is there.") : gettext("Leave empty to keep what is there.") }));
     return formDialog(gettext("Details of all selected documents"), fields, {
-      save: async ({ department, doc_type, policy_year, tags }) => {
-        const given = { department: department.trim(), doc_type: doc_type.trim(), policy_year: yearFrom(policy_year), tags: splitList(tags) };
+      save: async ({ department, doc_type, policy_year, tags, review_by }) => {
+        const given = { department: department.trim(), doc_type: doc_type.trim(), policy_year: yearFrom(policy_year), tags: splitList(tags), review_by };
         const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== "" && !(Array.isArray(value) && !value.length)));
         if (Object.keys(changes).length) await this.apply("metadata", { changes });
       },
