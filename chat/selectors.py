@@ -7,12 +7,13 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import LessThan
 
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.feedback import get_feedback
+from chat.messages.ages import sources_with_ages
 from chat.models import Message, Session
 from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.text import clean_line, clean_text
@@ -126,7 +127,7 @@ def _in_order(messages: QuerySet[Message]) -> QuerySet[Message]:
 def _with_details(messages: QuerySet[Message], user: User | F | None) -> QuerySet[Message]:
     """Everything that `chat.messages.data` shows, in a fixed number of queries."""
     messages = messages.select_related("session", "reply_to").prefetch_related(
-        "sources", "decision_steps"
+        Prefetch("sources", sources_with_ages(user)), "decision_steps"
     )
     if user is None:
         return messages

@@ -265,6 +265,22 @@ class SourceSerializer(serializers.Serializer[Any]):
         help_text="Where the cited sentences stand: {page, boxes, start, end}, boxes as [left, top, right, bottom] in "
         "shares of the page, start and end as characters of `text`. Empty before the answer is done.",
     )
+    added_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When its document was added. This and what follows is as it is now; null and false where the "
+        "document is gone or no longer the caller's to see, and for web pages.",
+    )
+    version = serializers.IntegerField(
+        allow_null=True, help_text="Of its document: 1, and more for each that it replaced."
+    )
+    replaced = serializers.BooleanField(
+        help_text="A newer version is searched in its document's place."
+    )
+    policy_year = serializers.IntegerField(allow_null=True)
+    review_due = serializers.DateField(
+        allow_null=True, help_text="By when its document is to be reviewed."
+    )
+    overdue = serializers.BooleanField(help_text="That day has passed.")
     rating = serializers.DictField(required=False, allow_null=True, help_text=OWN_RATING)
     moved = serializers.CharField(
         required=False,
@@ -341,6 +357,11 @@ class AnswerSerializer(serializers.Serializer[Any]):
     )
     clarification = ClarificationSerializer(required=False, allow_null=True)
     sources = SourceSerializer(many=True, required=False)
+    overdue_sources = serializers.ListField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="Markers of the cited sources whose documents were to be reviewed by now.",
+    )
     found = serializers.ListField(
         child=serializers.CharField(),
         required=False,
@@ -362,6 +383,11 @@ class AnswerSerializer(serializers.Serializer[Any]):
     rating = serializers.DictField(required=False, allow_null=True, help_text=OWN_RATING)
     superseded = serializers.BooleanField(
         required=False, help_text="Another version of it is shown."
+    )
+    source_changed_at = serializers.DateTimeField(
+        required=False,
+        allow_null=True,
+        help_text="When who asked was told that a document which it cites has changed; null: none has.",
     )
     being_read = serializers.IntegerField(
         required=False,

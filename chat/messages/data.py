@@ -9,6 +9,7 @@ from urllib.parse import urljoin
 from uuid import UUID
 
 from chat.feedback import Rating
+from chat.messages.ages import age_of_chunk, age_of_row, overdue_markers
 from chat.messages.found import found_lines
 from chat.messages.rendering import render_answer
 from chat.models import DecisionStep, Message, Session, Source
@@ -126,6 +127,7 @@ def _answer_record(message: Message) -> dict[str, Any]:
     sources = [
         {
             **_columns(source, SOURCE_FIELDS),
+            **age_of_row(source),
             "spans": source.spans or [],
             "rating": ratings.get(source.pk),
             "moved": moved.get(source.chunk_id),
@@ -159,12 +161,16 @@ def _answer_fields(
         if clarification
         else None,
         "sources": sources,
+        "overdue_sources": overdue_markers(sources),
         "decision_path": steps,
         "usage": message.usage,
         "degraded": message.degraded,
         "follow_ups": message.follow_ups,
         "error": message.error,
         "superseded": message.superseded,
+        "source_changed_at": message.source_changed_at.isoformat()
+        if message.source_changed_at
+        else None,
         "being_read": message.being_read,
         "versions": _versions(message),
         "created_at": message.created_at.isoformat(),
@@ -254,6 +260,11 @@ def session_data(session: Session) -> dict[str, Any]:
 
 def source_data(source: values.Source) -> dict[str, Any]:
     """A source while its answer is being written: the same fields as the stored one, without a rating."""
+    return source_columns(source) | age_of_chunk(source.chunk)
+
+
+def source_columns(source: values.Source) -> dict[str, Any]:
+    """What is stored of it."""
     chunk = source.chunk
     return {
         "marker": source.marker,

@@ -49,6 +49,7 @@ class Migration(migrations.Migration):
                 ('being_read', models.PositiveIntegerField(default=0)),
                 ('taken_over', models.PositiveSmallIntegerField(default=0, editable=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
+                ('source_changed_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('finished_at', models.DateTimeField(blank=True, null=True, verbose_name='finished at')),
                 ('follows', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='followed_by', to='chat.message')),
                 ('reply_to', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='replies', to='chat.message')),

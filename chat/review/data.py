@@ -8,9 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Prefetch
 from django.utils import timezone
 
 from chat.feedback import Rating, get_feedback
+from chat.messages.ages import sources_with_ages
 from chat.messages.data import message_data
 from chat.models import AnswerReview, DeskEvent, Message
 from chat.review.queue import collections_known
@@ -85,9 +87,8 @@ def reasons_of(row: AnswerReview) -> list[str]:
 def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
     """The row with the whole answer, its conversation so far, ratings, prompts, and what was done at the desk."""
     messages = Message.objects.filter(pk=row.message_id).select_related("reply_to", "session")
-    answer = (
-        get_feedback().with_ratings(messages.prefetch_related("sources", "decision_steps")).get()
-    )
+    sources = Prefetch("sources", sources_with_ages(access.user))
+    answer = get_feedback().with_ratings(messages.prefetch_related(sources, "decision_steps")).get()
     question = answer.reply_to
     data = message_for_desk(answer)
     events = row.events.order_by("-at", "-id")

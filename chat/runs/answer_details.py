@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from chat.messages.data import source_data, source_spans
+from chat.messages.data import source_columns, source_spans
 from chat.models import DecisionStep, FilledPrompt, Message, Source
 from ragsite.core.text import clean_json, clean_text
 from retrieval.engine import values
@@ -54,7 +54,7 @@ def _spans(message: Message, source: values.Source) -> list[dict[str, Any]]:
 
 
 def _source_row(message: Message, source: values.Source) -> Source:
-    fields = source_data(source) | {"spans": _spans(message, source)}
+    fields = source_columns(source) | {"spans": _spans(message, source)}
     if document_id := fields["document_id"]:
         fields["document_id"] = uuid.UUID(document_id)
     return Source(message=message, **fitted(Source, fields))

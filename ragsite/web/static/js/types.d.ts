@@ -25,6 +25,7 @@ declare namespace Api {
     marker: number; kind: "document" | "web"; document_id: Id | null; chunk_id: string; title: string;
     page: number | null; heading: string; file_name: string; url: string; published: string; text: string;
     scores: Scores; cited: boolean; spans?: Span[];
+    added_at?: Time | null; version?: number | null; replaced?: boolean; policy_year?: number | null; review_due?: string | null; overdue?: boolean; // of its document, now
     rating?: Rating | null; // neither is in events
     moved?: Thumb | null;
   }
@@ -63,9 +64,9 @@ declare namespace Api {
   interface Answer {
     role: "assistant"; session_id: Id; message_id: Id; reply_to: Id | null;
     status: "streaming" | "complete" | "cut" | "stopped" | "interrupted" | "failed"; created_at: Time;
-    status_reason: string; superseded: boolean; being_read: number; versions: Id[];
+    status_reason: string; superseded: boolean; source_changed_at?: Time | null; being_read: number; versions: Id[];
     decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
-    answer: string; html: string; clarification: Clarification | null; sources: Source[]; decision_path: Step[];
+    answer: string; html: string; clarification: Clarification | null; sources: Source[]; overdue_sources?: number[]; decision_path: Step[];
     grounding: Statement[]; support: "full" | "partly" | "none" | null; usage: Usage; curated?: { id: Id; by: string; on: string } | null;
     found: string[]; follow_ups: string[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
@@ -117,7 +118,7 @@ declare namespace Api {
   interface CollectionName { id: Id; name: string; address: string; owner: string | null }
   interface Collection extends CollectionName {
     description: string; visibility: "private" | "shared" | "public"; approved: boolean; searched: boolean; groups: string[];
-    document_count: number; embedding_model: string; editable: boolean; owned: boolean; editor_groups: string[];
+    document_count: number; embedding_model: string; editable: boolean; owned: boolean; editor_groups: string[]; review_months: number | null;
     people: { username: string; role: "reader" | "editor" }[]; // both are told to its owner alone
   }
   interface Candidate {
@@ -132,6 +133,7 @@ declare namespace Api {
     status: "queued" | "parsing" | "embedding" | "ready" | "failed"; progress: number; error: string; size_bytes: number; media_type: string;
     department: string; doc_type: string; policy_year: number | null; tags: string[]; page_count: number | null;
     chunk_count: number; word_count: number; unread: string[]; editable: boolean; is_sample: boolean; replaces: Id | null; superseded: boolean; newer_version: NewerVersion | null; created_at: Time;
+    version: number; review_by: string | null; review_due: string | null; overdue: boolean; reviewed_at: Time | null; // days: YYYY-MM-DD
   }
   interface Attachments { session_id: Id; documents: Document[] }
   interface UploadedDocument { id: Id | null; title: string; file_name: string; status: Document["status"]; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
@@ -202,7 +204,7 @@ declare namespace Boot {
     username: string; default_collection: string; accept: string[];
     limits: { file_bytes: number; files: number };
   }
-  interface OneDocument { id: Api.Id; collection: string }
+  interface OneDocument { id: Api.Id; collection: string; review_months: number }
   interface Desk { username: string; people: string[]; labels: string[]; rights: string[] }
   interface Review extends Desk { filters: Record<string, string> }
   interface ReviewedAnswer extends Desk { answer: Api.ReviewDetail }

@@ -3,6 +3,7 @@ import { append, capitalized, h, icon, iconButton, replace } from "../dom.js";
 import { gettext, gettextWith, ngettext } from "../i18n.js";
 import { badgeOf } from "../labels.js";
 import { copyText } from "../ui.js";
+import { ageLine, overdueNote } from "./ages.js";
 import { liveLine } from "./live.js";
 import { filterChip, filterLabel } from "./filters.js";
 import { decisionPath, planTasks } from "./path.js";
@@ -254,7 +255,8 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showNotices({ status, status_reason: reason, error, decision, grounding, support, degraded, curated, being_read: left, decision_path: path }) {
+  showNotices(message) {
+    const { status, status_reason: reason, error, decision, grounding, support, degraded, curated, being_read: left, decision_path: path, source_changed_at: changed } = message;
     if (curated) append(this.after, [h("p", { class: "curated-note" }, icon("check"), h("span", {}, gettext("Checked by {by} on {on}.", { by: curated.by, on: curated.on })))]);
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (INCOMPLETE.includes(status)) append(this.after, [this.ending(status === "interrupted" && degraded.some(({ step }) => step === "generate") ? "model" : status, reason)]);
@@ -271,7 +273,13 @@ export class Answer {
         h("p", {}, ngettext("{count} document was still being read, so it is not part of this answer.", "{count} documents were still being read, so they are not part of this answer.", left)),
         h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Ask again"))))]);
     }
+    if (changed) {
+      append(this.after, [h("div", { class: "notice" }, icon("clock"), h("div", {},
+        h("p", {}, gettext("A document that this answer cites has changed since.")),
+        h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Ask again"))))]);
+    }
     if (support === "none") append(this.after, [h("p", { class: "weak-note" }, icon("warn"), h("span", {}, h("strong", {}, gettext("Not confirmed.")), gettext(" A second look at the passages did not find what was asked in them. Check the sources before you rely on it.")))]);
+    append(this.after, [overdueNote(message)]);
     const weak = grounding.filter(({ supported }) => supported === false);
     if (weak.length) {
       const what = this.text.querySelector("mark")
@@ -339,7 +347,7 @@ export class Answer {
     const badge = badgeOf(source);
     return h("button", { type: "button", class: "source-card", "data-marker": source.marker, onclick: (event) => this.openSource(source.marker, event.currentTarget) },
       h("span", { class: "source-number", "aria-hidden": "true" }, source.marker),
-      h("span", { class: "source-text" }, h("span", { class: "source-title", dir: "auto" }, isWeb(source) ? icon("globe") : null, source.title), badge || place ? h("span", { class: "source-place" }, badge, place) : null));
+      h("span", { class: "source-text" }, h("span", { class: "source-title", dir: "auto" }, isWeb(source) ? icon("globe") : null, source.title), badge || place ? h("span", { class: "source-place" }, badge, place) : null, ageLine(source)));
   }
 
   /** @param {number} marker @param {HTMLElement} opener */

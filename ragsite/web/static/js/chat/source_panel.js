@@ -3,6 +3,7 @@ import { documentFigure } from "../documents/content.js";
 import { h, icon, iconButton, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { badgeOf } from "../labels.js";
+import { ageLine } from "./ages.js";
 import { hasDocument, hasPage, knownSpans, markTexts } from "./evidence.js";
 import { sourceRating } from "./rating.js";
 import { drawPassage, loadMarkdown } from "./stream_text.js";
@@ -241,7 +242,14 @@ function meta({ source, quotes }) {
   const place = sectionIn(source, quoted < 0 ? source.spans?.[0]?.start : quoted) || placeIn(source);
   const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [page ? gettext("Page {page}", { page }) : null, place].filter(Boolean);
   const badge = badgeOf(source);
-  return badge || parts.length ? h("p", { class: "panel-meta" }, badge, parts.join(" · ")) : null;
+  return [badge || parts.length ? h("p", { class: "panel-meta" }, badge, parts.join(" · ")) : null, agePlace(source)];
+}
+
+/** @param {Api.Source} source */
+function agePlace(source) {
+  const age = ageLine(source);
+  const year = source.policy_year ? gettext("Year: {value}", { value: source.policy_year }) : null;
+  return age && h("p", { class: "panel-meta" }, age, year ? ` · ${year}` : null);
 }
 
 /** Why ratings moved this passage, in the words of the boost step; "" where they did not. @param {Api.Step[]} steps @param {string} id of the chunk */
