@@ -154,6 +154,8 @@ class Notification(models.Model):
         DOCUMENT_FAILED = "document.failed", _("A document of yours could not be read")
         DOCUMENT_REPLACED = "document.replaced", _("Somebody replaced a document of yours")
         RATINGS_APPLIED = "ratings.applied", _("Your ratings changed the order of sources")
+        DOCUMENT_OVERDUE = "document.overdue", _("A document of yours is overdue for review")
+        SOURCE_CHANGED = "source.changed", _("A document that an answer of yours cites has changed")
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notifications"

@@ -13,7 +13,9 @@ from django.core.mail import EmailMessage
 
 from ragsite.accounts.personal_data import deletions_do
 from ragsite.core.errors import UnavailableError
+from ragsite.operations.notifications.changed_sources import changed_sources_tell
 from ragsite.operations.notifications.emails import notifications_email
+from ragsite.operations.notifications.overdue_documents import overdue_tell
 from ragsite.operations.retention import retention_work
 from ragsite.operations.webhooks.delivery import webhook_deliver
 from retrieval.knowledge.services.samples import samples_load
@@ -65,6 +67,18 @@ def webhook_send(webhook_id: str, message_id: str, body: str) -> None:
 def notifications_email_task() -> int:
     """What people want by e-mail, too, and have not read yet. Returns to how many."""
     return notifications_email()
+
+
+@shared_task
+def changed_sources_tell_task() -> int:
+    """Tell who asked of documents that changed and that their answers cite. Returns to how many."""
+    return changed_sources_tell()
+
+
+@shared_task
+def overdue_tell_task() -> int:
+    """Tell whose documents are overdue for review. Returns how many documents."""
+    return overdue_tell()
 
 
 @shared_task

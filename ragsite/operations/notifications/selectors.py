@@ -121,8 +121,14 @@ def _answers(user: User, ids: set[UUID]) -> dict[UUID, Message]:
 
 _LOOKUPS: dict[str, tuple[frozenset[Kind], Callable[[User, set[UUID]], dict[UUID, Any]]]] = {
     "collections": (frozenset({Kind.SHARE}), _collections),
-    "documents": (frozenset({Kind.DOCUMENT_FAILED, Kind.DOCUMENT_REPLACED}), _documents),
-    "answers": (frozenset({Kind.QUESTION_ANSWERED, Kind.RATINGS_APPLIED}), _answers),
+    "documents": (
+        frozenset({Kind.DOCUMENT_FAILED, Kind.DOCUMENT_REPLACED, Kind.DOCUMENT_OVERDUE}),
+        _documents,
+    ),
+    "answers": (
+        frozenset({Kind.QUESTION_ANSWERED, Kind.RATINGS_APPLIED, Kind.SOURCE_CHANGED}),
+        _answers,
+    ),
 }
 
 
@@ -174,10 +180,38 @@ def _ratings(answer: Message, row: Notification) -> _Said:
     return _Said(text, reverse("chat_session", args=[answer.session_id]))
 
 
+def _overdue(document: Document, row: Notification) -> _Said:
+    """count: of all the documents that it is about."""
+    if row.count > 1:
+        text = translate("{count} documents of yours are overdue for review", count=row.count)
+        return _Said(text, f"{reverse('documents')}?review=overdue")
+    text = translate("“{title}” is overdue for review", title=document.title)
+    detail = translate("Say that it still holds, or replace it.")
+    if not document.overdue:
+        detail = translate("It has been taken care of since.")
+    return _Said(text, reverse("document", args=[document.pk]), detail)
+
+
+def _source_changed(answer: Message, row: Notification) -> _Said:
+    """count: of the answers that cite it; the one that it leads to is the newest."""
+    text = translate_count(
+        "A document that your answer to “{question}” cites has changed",
+        "A document that {count} answers of yours cite has changed, also that to “{question}”",
+        row.count,
+        question=_question(answer),
+    )
+    address = reverse("chat_session", args=[answer.session_id])
+    return _Said(
+        text, f"{address}#message-{answer.pk}", translate("Ask again to see what holds now.")
+    )
+
+
 _SAID: dict[Kind, Callable[[Any, Notification], _Said]] = {
     Kind.SHARE: _share,
     Kind.DOCUMENT_FAILED: _failed,
     Kind.DOCUMENT_REPLACED: _replaced,
     Kind.QUESTION_ANSWERED: _answered,
     Kind.RATINGS_APPLIED: _ratings,
+    Kind.DOCUMENT_OVERDUE: _overdue,
+    Kind.SOURCE_CHANGED: _source_changed,
 }
