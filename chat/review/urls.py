@@ -1,16 +1,18 @@
 from django.urls import URLPattern, URLResolver, path
 
-from chat.review import api, pages
+from chat.review import ageing, api, pages
 from chat.review.replay import views as replays
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("review/", pages.queue_page, name="review"),
     path("review/answers/<uuid:message_id>/", pages.answer_page, name="review_answer"),
     path("review/dashboard/", pages.dashboard_page, name="review_dashboard"),
+    path("review/documents/", ageing.ageing_page, name="review_ageing"),
     path("review/log/", pages.log_page, name="review_log"),
     path("review/replays/", replays.replays_page, name="review_replays"),
     path("review/replays/new/", replays.replay_new_page, name="review_replay_new"),
     path("review/replays/<uuid:replay_id>/", replays.replay_page, name="review_replay"),
+    path("api/review/documents", ageing.AgeingDocumentsApi.as_view(), name="api-review-documents"),
     path("api/review/answers", api.AnswersApi.as_view(), name="api-review-answers"),
     path("api/review/answers/<uuid:message_id>", api.AnswerApi.as_view(), name="api-review-answer"),
     path(

@@ -58,6 +58,7 @@ PLACES = (
         ("review_revisions", "review_revision", "review_boosts", "review_boost_new"),
         "curate",
     ),
+    Place(gettext_lazy("Ageing documents"), ("review_ageing",)),
     Place(gettext_lazy("Dashboard"), ("review_dashboard",)),
     Place(gettext_lazy("Replay history"), ("review_replays", "review_replay", "review_replay_new")),
     Place(gettext_lazy("Log"), ("review_log",), "administer"),

@@ -1,4 +1,4 @@
-"""The desk's places: seven, each for whom it is, and each says where one is; and what its queue shows first."""
+"""The desk's places: eight, each for whom it is, and each says where one is; and what its queue shows first."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ ALL = [
     "Unanswered",
     "Answers &amp; questions",
     "Feedback",
+    "Ageing documents",
     "Dashboard",
     "Replay history",
     "Log",
@@ -43,10 +44,10 @@ def links(user: User, page: str) -> tuple[list[str], list[str]]:
     [
         ("review", "Queue"), ("review_gaps", "Unanswered"), ("review_curated", ALL[2]), ("review_golden", ALL[2]),
         ("review_revisions", "Feedback"), ("review_boosts", "Feedback"), ("review_dashboard", "Dashboard"),
-        ("review_replays", "Replay history"), ("review_log", "Log"),
+        ("review_replays", "Replay history"), ("review_log", "Log"), ("review_ageing", "Ageing documents"),
     ],
 )  # fmt: skip
-def test_an_administrator_has_all_seven(page: str, name: str) -> None:
+def test_an_administrator_has_all_eight(page: str, name: str) -> None:
     assert links(person("Administrators"), page) == (ALL, [name])
 
 
@@ -54,6 +55,7 @@ def test_a_reviewer_has_those_that_need_no_more_than_reading() -> None:
     assert links(person("Reviewers"), "review")[0] == [
         "Queue",
         "Unanswered",
+        "Ageing documents",
         "Dashboard",
         "Replay history",
     ]
