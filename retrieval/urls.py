@@ -4,6 +4,7 @@ from retrieval.knowledge import views
 from retrieval.knowledge.api import (
     bulk,
     collections,
+    count,
     document_content,
     document_files,
     document_keys,
@@ -54,5 +55,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/rag/upload", personal_uploads.RagUploadApi.as_view()),
     path("api/status", status.StatusApi.as_view()),
     path("api/filters", filters.FilterValuesApi.as_view()),
+    path("api/count", count.CountApi.as_view()),
+    path("api/count/columns", count.CountColumnsApi.as_view()),
     path("api/search", search.SearchApi.as_view()),
 ]

@@ -28,6 +28,8 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400, 413, 415) though
     "chat": "a model that the model server does not list",
     "collections_change": "groups that the user is not in, or none for a shared collection",
     "collections_create": "groups that the user is not in, or none for a shared collection",
+    "count": "words that stand in every text, or an order that texts have none of",
+    "count_columns": "more than 50 collections, in one text",
     "documents_bulk": "what another action needs",
     "documents_change": "an old version for a document that no newer one replaces",
     "documents_put_by_key": "a file whose content no reader takes, or whose hash is another one",

@@ -26,6 +26,7 @@ from retrieval.engine.values import (
     TailHit,
     Vocabulary,
 )
+from retrieval.engine.values.counting import CountFilter, CountResult, TableColumn
 
 Schema = TypeVar("Schema", bound=BaseModel)
 Vectors = NDArray[np.float32]
@@ -218,6 +219,18 @@ class DocumentReader(Protocol):
         self, places: Sequence[tuple[str, int]], *, scope: SearchScope
     ) -> tuple[StoredChunk, ...]:
         """The chunks at these (document id, seq) that are there, in one read."""
+        ...
+
+
+class DocumentCounter(Protocol):
+    """Exact counts over all documents of a scope (`retrieval.knowledge.counting.counter.DatabaseCounter`)."""
+
+    async def count(self, scope: SearchScope, counted: CountFilter) -> CountResult:
+        """Raises InvalidInputError where there is nothing to look for; what a database raises where it is away."""
+        ...
+
+    async def columns(self, scope: SearchScope) -> tuple[TableColumn, ...]:
+        """Of tables and forms, those of the most documents first."""
         ...
 
 

@@ -137,18 +137,19 @@ DOCUMENT_COLUMNS = (
     "version",
     "review_due",
 )
+STORED_FIELDS = (*CHUNK_COLUMNS, *DOCUMENT_COLUMNS)
 STORED_NAMES = {"chunk_id": F("pk")} | {name: F(f"document__{name}") for name in DOCUMENT_COLUMNS}
 
 
 async def _stored(chunks: QuerySet[Chunk]) -> tuple[StoredChunk, ...]:
     rows = await database_call(lambda: list(chunks.values(*CHUNK_COLUMNS, **STORED_NAMES)))
-    return tuple(map(_stored_row, rows))
+    return tuple(map(stored_row, rows))
 
 
 def stored_chunk(chunk: Chunk) -> StoredChunk:
     """The engine's value of a row; `chunk.document` must be loaded."""
     row = {name: getattr(chunk, name) for name in CHUNK_COLUMNS}
-    return _stored_row(
+    return stored_row(
         {
             "chunk_id": chunk.pk,
             **row,
@@ -157,10 +158,12 @@ def stored_chunk(chunk: Chunk) -> StoredChunk:
     )
 
 
-def _stored_row(row: dict[str, Any]) -> StoredChunk:
+def stored_row(row: Mapping[str, Any]) -> StoredChunk:
+    """row: values of CHUNK_COLUMNS and STORED_NAMES; others are left out."""
     ids = {name: str(row[name]) for name in ("chunk_id", "document_id", "collection_id")}
     table_rows = tuple(row["table_rows"]) if row["table_rows"] else None
-    return StoredChunk(**{**row, **ids, "tags": tuple(row["tags"]), "table_rows": table_rows})
+    known = {name: row[name] for name in STORED_FIELDS}
+    return StoredChunk(**{**known, **ids, "tags": tuple(row["tags"]), "table_rows": table_rows})
 
 
 def vocabulary_of(rows: Sequence[Mapping[str, Any]]) -> Vocabulary:

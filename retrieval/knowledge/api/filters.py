@@ -20,15 +20,12 @@ from retrieval.knowledge.filter_values import filter_values
 from retrieval.knowledge.scopes import scope_attached, scope_for
 
 
-class FilterValuesQuerySerializer(QuerySerializer):
+class CollectionNamesSerializer(QuerySerializer):
     collections = serializers.CharField(
         required=False,
         allow_blank=True,
         max_length=MAX_NAMES * (MAX_ADDRESS_CHARS + 1),
         help_text=f"Parted by commas; none: all that is searched unasked. {ADDRESS}",
-    )
-    session_id = serializers.UUIDField(
-        required=False, help_text="With the files attached to this conversation."
     )
 
     def validate_collections(self, text: str) -> list[str]:
@@ -39,6 +36,12 @@ class FilterValuesQuerySerializer(QuerySerializer):
                 localized(worded("{most} names at most.", most=MAX_NAMES))
             )
         return names
+
+
+class FilterValuesQuerySerializer(CollectionNamesSerializer):
+    session_id = serializers.UUIDField(
+        required=False, help_text="With the files attached to this conversation."
+    )
 
 
 class CountedNameSerializer(serializers.Serializer[Any]):

@@ -1,0 +1,207 @@
+"""The records of a document: rows of its tables, and forms, whose lines say `name: value`.
+
+A document's chunks are read in their order, as the lines that they were cut from: a row's columns may be named some
+chunks before it. Lines of a form that follow each other are one record until a name comes again. Nothing tells a table
+of two columns from a form in two columns, so it is read as both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from retrieval.engine.text.spelling import folded
+from retrieval.engine.text.statements import (
+    CELL_END,
+    HEAD_END,
+    NAME_END,
+    cells_of,
+    is_delimiter_row,
+    is_row,
+    leading_signs,
+    row_cells,
+    without_emphasis,
+)
+from retrieval.engine.values.chunks import StoredChunk
+
+MAX_NAME_CHARS = 60  # what is longer before a colon is a sentence
+MAX_FORM_LINES = 60
+_COLONS = (NAME_END, "：")
+_PAIR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`chunk.text[start:end]`, and what continues it in the next chunk."""
+
+    text: str
+    chunk: StoredChunk
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    name: str
+    value: str
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """cells: those that hold something, in their order. is_row: of a table, else of a form. is_second: another reading
+    of rows that are records themselves."""
+
+    cells: tuple[Cell, ...]
+    is_row: bool
+    is_second: bool = False
+
+    def cell(self, key: str) -> Cell | None:
+        """The first one whose column has this key (`column_key`)."""
+        return next((cell for cell in self.cells if column_key(cell.name) == key), None)
+
+    @property
+    def text(self) -> str:
+        if self.is_row:
+            return self.cells[0].line.text
+        return "\n".join(cell.line.text for cell in self.cells)
+
+
+def column_key(name: str) -> str:
+    """By which two spellings of a column's name are one."""
+    return folded(without_emphasis(name)).strip(" :*")
+
+
+def lines_of(chunks: Iterable[StoredChunk]) -> list[Line]:
+    """chunks: of one document, in order. What a chunk repeats of the one before it is left out."""
+    lines: list[Line] = []
+    before: StoredChunk | None = None
+    for chunk in chunks:
+        repeated = before.char_end - chunk.char_start if before else 0
+        at = max(0, repeated)
+        goes_on = before is not None and _is_cut(before, chunk)
+        for number, text in enumerate(chunk.text[at:].split("\n")):
+            line = Line(text, chunk, at, at + len(text))
+            if goes_on and not number and lines:
+                last = lines[-1]
+                gap = " " * max(0, -repeated)
+                lines[-1] = Line(last.text + gap + text, last.chunk, last.start, last.end)
+            else:
+                lines.append(line)
+            at += len(text) + 1
+        before = chunk
+    return lines
+
+
+def _is_cut(before: StoredChunk, chunk: StoredChunk) -> bool:
+    """Whether a row that is too long for a chunk goes on in the next one."""
+    if not before.table_rows or not chunk.table_rows:
+        return False
+    return before.table_rows[1:] == (chunk.table_rows[0], chunk.table_rows[2])
+
+
+def records_of(chunks: Iterable[StoredChunk]) -> list[Record]:
+    """chunks: all of one document, in order."""
+    return list(_records(lines_of(chunks)))
+
+
+def _records(lines: Sequence[Line]) -> Iterator[Record]:
+    columns: tuple[str, ...] = ()  # of the table that was begun last
+    markdown: tuple[str, ...] = ()
+    form: list[Cell] = []
+    table: list[Cell] = []  # of two columns, as a form
+    for at, line in enumerate(lines):
+        text = line.text.strip()
+        if not text:
+            markdown = ()
+            continue
+        if is_delimiter_row(text):
+            continue
+        following = lines[at + 1].text.strip() if at + 1 < len(lines) else ""
+        head: tuple[str, ...] = ()
+        pair: tuple[str, ...] = ()
+        row: list[tuple[str, str]] = []
+        if is_row(text):
+            cells = tuple(map(without_emphasis, row_cells(text)))
+            if is_delimiter_row(following):
+                markdown = cells
+                head = cells
+            elif markdown and len(cells) == len(markdown):
+                row = list(zip(markdown, cells, strict=True))
+            else:
+                pair = cells
+        elif HEAD_END in text:
+            cells = tuple(text.split(HEAD_END))
+            if _is_head(cells, following):
+                columns = cells
+                head = cells
+            else:
+                pair = cells
+        elif any(name and text.startswith(name + NAME_END) for name in columns):
+            row = list(zip(columns, cells_of(text, columns), strict=True))
+        elif CELL_END in text and (named := _named_cells(text)):
+            row = named
+        else:
+            pair = _form_line(text)
+        field = _field(pair, line)
+        if form and (field is None or _ends(form, field)):
+            yield Record(tuple(form), is_row=False)
+            form = []
+        if field:
+            form.append(field)
+        second = _field(head or tuple(value for _, value in row), line)
+        if table and (head or second is None or _ends(table, second)):
+            yield from _second_reading(table)
+            table = []
+        if second and (head or table):
+            table.append(second)
+        if filled := tuple(Cell(name, value, line) for name, value in row if name and value):
+            yield Record(filled, is_row=True)
+    if form:
+        yield Record(tuple(form), is_row=False)
+    yield from _second_reading(table)
+
+
+def _second_reading(table: Sequence[Cell]) -> Iterator[Record]:
+    if len(table) > 1:
+        yield Record(tuple(table), is_row=False, is_second=True)
+
+
+def _field(pair: Sequence[str], line: Line) -> Cell | None:
+    """Of two texts that may be a name and its value."""
+    if len(pair) != _PAIR:
+        return None
+    name = without_emphasis(pair[0]).strip()
+    value = pair[1].strip()
+    is_name = 0 < len(name) <= MAX_NAME_CHARS and column_key(name)
+    return Cell(name, value, line) if is_name and value else None
+
+
+def _ends(form: Sequence[Cell], field: Cell) -> bool:
+    key = column_key(field.name)
+    return len(form) == MAX_FORM_LINES or any(column_key(cell.name) == key for cell in form)
+
+
+def _is_head(names: Sequence[str], following: str) -> bool:
+    """Whether the next line is a row of these columns."""
+    return any(name and following.startswith(name + NAME_END) for name in names)
+
+
+def _named_cells(text: str) -> list[tuple[str, str]]:
+    """Of a row whose head stands elsewhere: each of its pieces has a name."""
+    pairs = []
+    for piece in text.split(CELL_END):
+        name, colon, value = piece.partition(NAME_END)
+        if not colon or not 0 < len(name) <= MAX_NAME_CHARS:
+            return []
+        pairs.append((name, value))
+    return pairs
+
+
+def _form_line(text: str) -> tuple[str, ...]:
+    plain = without_emphasis(text[leading_signs(text) :])
+    for colon in _COLONS:
+        name, found, value = plain.partition(colon)
+        if found and len(name.strip()) <= MAX_NAME_CHARS:
+            return name.strip(), value.strip()
+    return ()

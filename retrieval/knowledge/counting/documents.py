@@ -1,0 +1,82 @@
+"""Which documents a count looks at, and which of the scope it can't."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Lower
+
+from retrieval.engine.values import SearchScope
+from retrieval.engine.values.counting import CountFilter
+from retrieval.knowledge.scopes import collection_ids
+from retrieval.knowledge.selectors import as_uuid
+from retrieval.models import Document
+
+
+class CountedDocument(NamedTuple):
+    """language: ISO 639, as it was read; empty where it shows none."""
+
+    id: UUID
+    title: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """Documents of the scope, whatever the filters say: being read, failed, and ready but for some parts."""
+
+    being_read: int
+    failed: int
+    partly_read: int
+
+
+def documents_let_through(scope: SearchScope, counted: CountFilter) -> list[CountedDocument]:
+    """Current documents of the scope that are ready and that the filters let through, by title."""
+    rows = _current(scope).filter(_rule(counted), status=Document.Status.READY)
+    columns = ["pk", "title", "language"]
+    tags = set(counted.metadata.tags)
+    if tags:
+        columns.append("tags")  # lists in JSON can't be searched alike in all databases
+    found: Sequence[tuple[Any, ...]] = rows.order_by(Lower("title"), "pk").values_list(*columns)
+    return [
+        CountedDocument(pk, title, language)
+        for pk, title, language, *own in found
+        if not tags or tags & set(own[0])
+    ]
+
+
+def unreadable_documents(scope: SearchScope) -> Unreadable:
+    rows = _current(scope).order_by()
+    ready = rows.filter(status=Document.Status.READY)
+    return Unreadable(
+        being_read=rows.filter(status__in=Document.BEING_READ).count(),
+        failed=rows.filter(status=Document.Status.FAILED).count(),
+        partly_read=ready.exclude(unread=[]).count(),
+    )
+
+
+def _current(scope: SearchScope) -> QuerySet[Document]:
+    return Document.objects.filter(collection__in=collection_ids(scope), superseded_at=None)
+
+
+def _rule(counted: CountFilter) -> Q:
+    exact = counted.metadata.as_dict()
+    exact.pop("tags", None)
+    rule = Q(**exact)
+    if counted.metadata.documents:
+        rule &= Q(pk__in=[key for key in map(as_uuid, counted.metadata.documents) if key])
+    if counted.year_from is not None:
+        rule &= Q(policy_year__gte=counted.year_from)
+    if counted.year_to is not None:
+        rule &= Q(policy_year__lte=counted.year_to)
+    if counted.added_from is not None:
+        rule &= Q(created_at__gte=datetime.combine(counted.added_from, time.min, UTC))
+    if counted.added_to is not None:
+        after = datetime.combine(counted.added_to, time.min, UTC) + timedelta(days=1)
+        rule &= Q(created_at__lt=after)
+    return rule
