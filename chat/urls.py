@@ -21,6 +21,7 @@ from chat.api.sessions import (
     SessionMessagesApi,
     SessionShareApi,
 )
+from chat.api.usage import UsageApi
 from chat.compat.rag import RagQueryApi, RagQueryStreamApi
 from chat.compat.self_corrective import SelfCorrectiveApi
 from chat.openai.api import ChatCompletionsApi, ModelApi, ModelsApi
@@ -40,6 +41,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/models/<path:name>", ModelApi.as_view(), name="openai-model"),
     path("v1/chat/completions", ChatCompletionsApi.as_view(), name="openai-chat-completions"),
     path("api/attachments", AttachmentsApi.as_view(), name="api-attachments"),
+    path("api/usage", UsageApi.as_view(), name="api-usage"),
     path("api/sessions", SessionListApi.as_view(), name="api-sessions"),
     path("api/sessions/folders", FolderListApi.as_view(), name="api-session-folders"),
     path(

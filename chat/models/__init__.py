@@ -1,5 +1,6 @@
 """Conversations, and what the review desk keeps beside them."""
 
+from chat.models.budgets import Budget, UsageDay
 from chat.models.conversations import DecisionStep, Message, Session, Share, Source
 from chat.models.prompts import FilledPrompt
 from chat.models.replays import Replay
@@ -8,6 +9,7 @@ from chat.models.review import AnswerLabel, AnswerReview, DeskEvent, ReviewedCol
 __all__ = [
     "AnswerLabel",
     "AnswerReview",
+    "Budget",
     "DecisionStep",
     "DeskEvent",
     "FilledPrompt",
@@ -17,4 +19,5 @@ __all__ = [
     "Session",
     "Share",
     "Source",
+    "UsageDay",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import F, Model, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.signals import post_save
 
 from chat.feedback import Rating, get_feedback
@@ -125,12 +125,9 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
         Source.objects.only("message").annotate(collection_id=Subquery(collection)).order_by()
     )
     messages = get_feedback().with_ratings(messages.prefetch_related(Prefetch("sources", found_in)))
-    answers = list(messages.order_by("created_at", "pk"))
-    known = list(
-        AnswerReview.objects.select_for_update()
-        .filter(message__in=answers)
-        .values_list("pk", flat=True)
-    )
+    # Their rows are locked when they are written.
+    answers = list(messages.annotate(review_id=F("review__pk")).order_by("created_at", "pk"))
+    known = [answer.review_id for answer in answers if answer.review_id is not None]
     rows = AnswerReview.objects.bulk_create(
         [_row(answer) for answer in answers],
         update_conflicts=True,

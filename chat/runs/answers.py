@@ -20,12 +20,14 @@ from django.utils import timezone
 from chat.messages.data import answer_columns
 from chat.models import DecisionStep, Message, Session
 from chat.runs.answer_details import prompts_store, sources_store, step_row
+from chat.runs.spending import tokens_count, tokens_count_without_answer
 from ragsite.core.errors import AppError
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.messages import wordings_of
 from ragsite.core.text import clean_text
 from retrieval.engine import values
 from retrieval.engine.trace import StepRecord
+from retrieval.engine.usage import ModelCall
 
 logger = logging.getLogger(__name__)
 STALE_AFTER_S = 8.0  # an answer without a sign of life for this long was interrupted
@@ -43,7 +45,7 @@ class Outcome:
 
     continued: it went on with an answer that was there; its steps are numbered behind those of before. again: an
     earlier run may have stored a path, which goes. searched_for: the question as the first search had it; empty where
-    nothing was searched for.
+    nothing was searched for. calls: of models, for user_id, who asked; None: nobody who is known.
     """
 
     status: EndStatus
@@ -55,6 +57,8 @@ class Outcome:
     continued: bool = False
     again: bool = True
     searched_for: str = ""
+    calls: Sequence[ModelCall] = ()
+    user_id: int | None = None
 
 
 def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **where: Any) -> Lease:
@@ -107,11 +111,13 @@ def _text_save(message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
 def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome) -> bool:
     """Store the whole answer at once: text, decision, sources, decision path, usage.
 
-    False where it is not this run's to finish: deleted, stopped elsewhere, asked again, or finished already.
+    False where it is not this run's to finish: deleted, stopped elsewhere, asked again, or finished already. What it
+    used counts all the same.
     """
     held = answer_lease(message_id, run_id=run_id).held()
     message: Message | None = held.select_for_update().order_by().first()
     if message is None:
+        tokens_count_without_answer(outcome.calls, user_id=outcome.user_id)
         return False
     answer = outcome.answer
     failure = outcome.failure
@@ -143,6 +149,7 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     DecisionStep.objects.bulk_create(step_row(message, step) for step in outcome.steps)
     prompts_store(message, outcome.steps)
     Session.objects.filter(pk=message.session_id).update(updated_at=timezone.now())
+    tokens_count(outcome.calls, user_id=outcome.user_id)  # last: others wait for these rows
     return True
 
 

@@ -38,6 +38,7 @@ from chat.runs.follow_ups import follow_ups_begin
 from chat.runs.measuring import count_answer
 from chat.runs.recorded import Recorded
 from chat.runs.running import run_entered, run_left
+from chat.runs.spending import tokens_count_without_answer
 from chat.runs.stopping import stop_asked
 from ragsite.core import metrics
 from ragsite.core.database import database_call, is_database_away
@@ -153,6 +154,11 @@ class Run:
         self.task = detach(to_its_end())
         await answer_announce(message, again=self.again)
 
+    @property
+    def _user_id(self) -> int | None:
+        """Whose tokens are used."""
+        return int(self.question.asker_id) if self.question.asker_id else None
+
     def end(self, how: End) -> None:
         """Cancel the workflow and the model's connection. The text so far is kept; only the first call counts."""
         if self._end is None:
@@ -254,6 +260,8 @@ class Run:
             again=self.again,
             continued=self._begun is not None,
             searched_for=self.trace.searched_for or "",
+            calls=tuple(self.trace.calls),
+            user_id=self._user_id,
         )
 
     async def _hand_over(self) -> None:
@@ -266,6 +274,10 @@ class Run:
                 text=self.events.text,
                 sources=self.events.sources,
             )
+        )
+        # The other process knows only what it asks itself.
+        await self._stored(
+            lambda: tokens_count_without_answer(self.trace.calls, user_id=self._user_id)
         )
 
     async def _finish(self, outcome: Outcome) -> None:
@@ -316,7 +328,13 @@ class Run:
         """The ending itself went wrong: store the text without what may have been the reason, and end the stream."""
         message_id = self.message.pk
         answer = Answer(decision="ANSWER", text=self.events.text)
-        outcome = Outcome(status="failed", answer=answer, failure=INTERNAL)
+        outcome = Outcome(
+            status="failed",
+            answer=answer,
+            failure=INTERNAL,
+            calls=tuple(self.trace.calls),
+            user_id=self._user_id,
+        )
         if self._begun:
             outcome = self._broken_off("interrupted")
         try:

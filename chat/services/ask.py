@@ -21,6 +21,7 @@ from chat.runs.answers import UNLEASED, answer_lease
 from chat.runs.attachments import FINISHED
 from chat.runs.run import Run
 from chat.services.beginning import EarlyRun, run_begin
+from chat.services.budgets import budget_check
 from chat.services.limits import check_limits, lock_asking
 from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.errors import InvalidInputError, TooLargeError
@@ -68,7 +69,7 @@ async def ask(
     kept: whether a new conversation is.
 
     Raises TooLargeError, InvalidInputError, CollectionNotFoundError, SessionNotFoundError, AnswerInProgressError,
-    RateLimitedError.
+    RateLimitedError, BudgetUsedUpError.
     """
     if len(text) > (limit := settings.RAG.limits.message_chars):
         raise TooLargeError(
@@ -118,6 +119,7 @@ def _answer_create(
     require_offered(workflow, settings.RAG)
     scope = request_scope(user=user, request=request)
     _keep_addresses(request, scope)
+    budget_check(user)
     lease = answer_lease(uuid4())
     try:
         with transaction.atomic():

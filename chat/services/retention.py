@@ -22,7 +22,9 @@ from chat.models import (
     Session,
     Share,
     Source,
+    UsageDay,
 )
+from chat.services.budgets import began
 
 AT_ONCE = 100
 ASSIGNED = Q(
@@ -104,3 +106,14 @@ def log_over(before: datetime) -> QuerySet[DeskEvent]:
 def log_erase(over: Callable[[], QuerySet[DeskEvent]]) -> Iterator[int]:
     while ids := list(over().order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
         yield DeskEvent.objects.filter(pk__in=ids).delete()[0]
+
+
+# ------------------------------------------------------------------------------------------------ tokens used
+def usage_over(before: datetime) -> QuerySet[UsageDay]:
+    """Never of the running month, which budgets count."""
+    return UsageDay.objects.filter(day__lt=min(timezone.localdate(before), began("month")))
+
+
+def usage_erase(over: Callable[[], QuerySet[UsageDay]]) -> Iterator[int]:
+    while ids := list(over().order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
+        yield UsageDay.objects.filter(pk__in=ids).delete()[0]

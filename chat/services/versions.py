@@ -19,6 +19,7 @@ from chat.runs.answers import answer_lease, answers_mark_interrupted, steps_stor
 from chat.runs.run import Run
 from chat.services.ask import ask, question_of, request_scope, show
 from chat.services.beginning import run_begin
+from chat.services.budgets import budget_check
 from chat.services.limits import check_limits, lock_asking
 from ragsite.core.errors import ConflictError, InvalidInputError
 from ragsite.core.messages import worded
@@ -72,7 +73,7 @@ async def message_continue(*, user: User, message_id: UUID) -> Run:
 
     Where nothing of it was written yet, it is written from its beginning. Raises MessageNotFoundError,
     InvalidInputError, AnswerInProgressError, ConflictError where it is complete, RateLimitedError,
-    UnavailableError where no model can be used.
+    BudgetUsedUpError, UnavailableError where no model can be used.
     """
     message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
     if message.role != Message.Role.ASSISTANT:
@@ -99,6 +100,7 @@ def _answer_take_up(*, user: User, message: Message) -> Run:
     has_begun = bool(message.text.strip()) and bool(sources)
     # What goes on searches nothing: its collections may be gone by now.
     scope = SearchScope(()) if has_begun else request_scope(user=user, request=message.request)
+    budget_check(user)
     lease = answer_lease(message.pk)
     try:
         with transaction.atomic():

@@ -17,6 +17,8 @@ from functools import partial
 from asgiref.sync import sync_to_async
 from pydantic import BaseModel, Field
 
+from chat.runs.spending import site_tokens_counted
+from chat.services.budgets import BudgetUsedUpError, site_budget_check
 from feedback.models import Evidence, QuestionPair, RatedQuestion
 from feedback.rounds.deletions import write_with_retry
 from feedback.rounds.live import wordings_load
@@ -45,7 +47,14 @@ def question_pairs_decide(*, report: Callable[[], None] = lambda: None) -> str:
         .order_by("pk")
         .values_list("pk", flat=True)[:MOST_NEW]
     )
-    return with_engine(partial(_decide, new, report=report)) if new else ""
+    if not new:
+        return ""
+    try:
+        site_budget_check()
+    except BudgetUsedUpError as error:
+        return error.message
+    with site_tokens_counted():
+        return with_engine(partial(_decide, new, report=report))
 
 
 async def _decide(new: Sequence[int], engine: Engine, *, report: Callable[[], None]) -> str:

@@ -52,6 +52,8 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
         "ragsite.Notification",
         "ragsite.NotificationPreference",
         "chat.Session",
+        "chat.Budget",
+        "chat.UsageDay",
         "feedback.Rating",
         "retrieval.Memory",
         "retrieval.MemoryPreference",

@@ -414,6 +414,9 @@ class RetentionSettings(Group):
     """Days after a rating until its effect on the ranking is deleted; the rating itself stays; 0: never."""
     notifications_days: Days = 90
     """Days after which a person's notifications are deleted; of each person the newest 200 are stored; 0: never."""
+    usage_days: Annotated[int, CONSTANT] = (
+        396  # that the tokens used are stored by person, day and model: thirteen months
+    )
 
 
 class RagSettings(Group):

@@ -1,4 +1,4 @@
-"""Deleting what is older than the site keeps it, by six ages: every night (`ragsite.tasks`), or by a command.
+"""Deleting what is older than the site keeps it, by seven ages: every night (`ragsite.tasks`), or by a command.
 
 Nothing is remembered of a run: what is over is looked for anew, so that it may be killed, or come twice.
 """
@@ -24,6 +24,8 @@ from chat.services.retention import (
     prompts_erase,
     remains_erase,
     sessions_erase,
+    usage_erase,
+    usage_over,
 )
 from feedback.rounds.retention import evidence_erase, evidence_over
 from ragsite.operations.notifications.services import (
@@ -41,6 +43,7 @@ KINDS: dict[str, tuple[Over, Erase]] = {  # by the name of the age in the settin
     "desk_log": (log_over, log_erase),
     "evidence": (evidence_over, evidence_erase),
     "notifications": (notifications_over, notifications_erase),
+    "usage": (usage_over, usage_erase),
 }
 
 

@@ -65,6 +65,8 @@ CARRIED = (
     "chat.ReviewedCollection",
     "chat.AnswerLabel",
     "chat.DeskEvent",
+    "chat.Budget",
+    "chat.UsageDay",
     "feedback.Rating",
     "feedback.RatedQuestion",
     "feedback.RatedPassage",

@@ -17,6 +17,18 @@ from retrieval.engine.usage import ModelCall
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _queued_ms: ContextVar[float | None] = ContextVar("retrieval_queued_ms", default=None)
+_listed: ContextVar[list[ModelCall] | None] = ContextVar("retrieval_listed_calls", default=None)
+
+
+@contextmanager
+def calls_listed() -> Iterator[list[ModelCall]]:
+    """The calls that are made within, also those of no step. The innermost list alone gets a call."""
+    calls: list[ModelCall] = []
+    token = _listed.set(calls)
+    try:
+        yield calls
+    finally:
+        _listed.reset(token)
 
 
 def queue_model_call() -> None:
@@ -36,6 +48,8 @@ def model_call(call: ModelCall) -> Iterator[ModelCall]:
         _queued_ms.set(None)
         trace.calls.append(call)
         record.calls.append(call)
+    if (listed := _listed.get()) is not None:
+        listed.append(call)
     call.error = worded("stopped by the caller")
     # Not made the current one: what calls a model may be a generator, whose steps run in contexts of others.
     span = TRACER.start_span(f"{call.kind} {call.model}", kind=SpanKind.CLIENT)

@@ -18,6 +18,7 @@ from chat.labels import STEPS, label
 from chat.messages.data import answer_as_stored, localized_message
 from chat.models import Message
 from chat.runs.answering import answer_question
+from chat.runs.spending import tokens_count
 from ragsite.core.localized import localized, translate, translate_count
 from retrieval.engine.trace import EventSink, Trace
 from retrieval.engine.values import Answer, Question
@@ -85,8 +86,11 @@ class Command(EngineCommand):
             scope = await sync_to_async(scope_for_all)(names=options["collection"])
             trace = Trace(EventSink() if options["json"] else TerminalSink(self.stdout))
             question = Question(text=text, scope=scope)
-            async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
-                answer = await answer_question(question, workflow=workflow, trace=trace)
+            try:
+                async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
+                    answer = await answer_question(question, workflow=workflow, trace=trace)
+            finally:
+                await sync_to_async(tokens_count)(trace.calls, user_id=None)
         except TimeoutError as error:
             raise CommandError(translate("The answer took too long and was stopped.")) from error
         if options["json"]:

@@ -2,7 +2,8 @@
 
 The question is asked in the name of its asker, who decides what may be seen, after what stands before it. The
 engine has no memory for it: today's would hold what the original answer left there. Nothing of the conversation, the
-quotas, the ratings or their evidence is touched; what the models are known for is not learned from it.
+quotas, the ratings or their evidence is touched; what the models are known for is not learned from it. Its tokens are
+the site's, not the asker's.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from chat.messages.data import answer_as_stored
 from chat.models import Replay
 from chat.review.replay.differences import is_supported
 from chat.runs.endings import TIMED_OUT, failure_of
+from chat.runs.spending import tokens_count
 from chat.services.ask import question_of
+from chat.services.budgets import site_budget_check
 from ragsite.core.database import database_call
 from ragsite.core.leases import Lease, LeaseLostError, hold
 from ragsite.core.messages import Wordings, wordings_of
@@ -99,6 +102,7 @@ def _prepare(replay_id: UUID) -> tuple[Replay, Question]:
     """The question as it was put, with what is changed of it: in its asker's scope, decided anew, with the files of the
     conversation, and after what stands before it there. It remembers nothing, and nothing is remembered of it."""
     live_settings.refresh()
+    site_budget_check()
     replay = Replay.objects.select_related("message__reply_to", "message__session__user").get(
         pk=replay_id
     )
@@ -147,8 +151,11 @@ async def _answer(replay: Replay, question: Question) -> tuple[dict[str, Any], W
     deps: Deps = replace(engine, models=models, boosts=boosts, memory=None, curated=None)
     workflow = change.get("workflow") or replay.message.workflow or settings.RAG.answer.workflow
     began = timezone.now()
-    async with asyncio.timeout(engine.settings.limits.answer_timeout_s):
-        answer = await get_workflow(workflow).answer(question, engine=deps, trace=trace)
+    try:
+        async with asyncio.timeout(engine.settings.limits.answer_timeout_s):
+            answer = await get_workflow(workflow).answer(question, engine=deps, trace=trace)
+    finally:
+        await database_call(tokens_count, trace.calls, user_id=None)
 
     def stored() -> tuple[
         dict[str, Any], Wordings

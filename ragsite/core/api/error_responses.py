@@ -46,6 +46,7 @@ OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate
 # MOST_ERRORS of both, each character as \uXXXX, are below 64 KiB
 NAME_CHARS = 100
 SENTENCE_CHARS = 400
+OPENAI_CODES = {"budget_used_up": "insufficient_quota"}  # clients know not to try again
 CODES = {
     400: "invalid",
     401: "not_authenticated",
@@ -193,16 +194,16 @@ def openai_error(error: Mapping[str, Any], *, status: int) -> dict[str, Any]:
     param = next(iter(error["fields"]), None)
     param = "messages" if param == "message" else param  # as it is called here
     _, reason = next(sentences(error["fields"]), ("", ""))
+    code = OPENAI_CODES.get(error["code"], error["code"])
+    kind = OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
     return {
         "error": {
             "message": f"{param}: {reason}"
             if reason and error["code"] == "invalid"
             else error["message"],
-            "type": OPENAI_TYPES.get(
-                status, "invalid_request_error" if status < 500 else "server_error"
-            ),
+            "type": kind if code == error["code"] else code,
             "param": param,
-            "code": error["code"],
+            "code": code,
             "fields": error["fields"],
         }
     }

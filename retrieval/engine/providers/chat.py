@@ -161,13 +161,19 @@ class ServedChatModel:
         with model_call(call):
             async with (
                 self._breaker.call(wait_s=self._settings.first_token_timeout_s),
-                aclosing(self._text(request, call)) as pieces,
+                aclosing(self._text(request, call, prompt_tokens=tokens)) as pieces,
             ):
                 async for piece in pieces:
                     yield piece
 
-    async def _text(self, request: ChatCall, call: ModelCall) -> AsyncGenerator[str | None, None]:
-        """The text without thoughts, within the time limits. Raises ModelErrors, also where it has no proper end."""
+    async def _text(
+        self, request: ChatCall, call: ModelCall, *, prompt_tokens: int
+    ) -> AsyncGenerator[str | None, None]:
+        """The text without thoughts, within the time limits. Raises ModelErrors, also where it has no proper end.
+
+        prompt_tokens: as estimated. It counts, with the pieces that came, until the server tells its own figures: a
+        call that is stopped never gets there, and some servers tell none.
+        """
         limit_s = STREAM_TIMEOUT_S if request.is_judgement else self._settings.first_token_timeout_s
         thoughts = ThoughtFilter(awaits_end=self._habits.thinks_aloud)
         ends_at = math.inf
@@ -185,12 +191,14 @@ class ServedChatModel:
                     if not count:
                         ends_at = time.monotonic() + STREAM_TIMEOUT_S
                     count = count + 1
+                    call.prompt_tokens = prompt_tokens
+                    call.completion_tokens = count
                     limit_s = BETWEEN_TOKENS_TIMEOUT_S
                     if end := chunk.end or (
                         "length" if count > request.max_tokens + OVERRUN else ""
                     ):
-                        call.prompt_tokens = chunk.prompt_tokens
-                        call.completion_tokens = chunk.completion_tokens
+                        call.prompt_tokens = chunk.prompt_tokens or prompt_tokens
+                        call.completion_tokens = chunk.completion_tokens or count
                         call.prefill_ms = chunk.prefill_ms
                         call.generation_ms = chunk.generation_ms
                     is_cut = end == "length"
