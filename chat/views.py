@@ -19,6 +19,7 @@ from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
 from chat.labels import script_efforts, script_labels
 from chat.messages.data import session_data
 from chat.models import Session
+from chat.runs.budgets import has_budgets
 from chat.services.attachments import MAX_FILES
 from chat.services.sharing import share_open, shared_entries
 from chat.services.suggestions import suggestions
@@ -61,6 +62,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
         "web_search": {"by_default": settings.RAG.web_search.by_default}
         if settings.RAG.web_search.provider
         else None,
+        "budgets": has_budgets(),
     }
     context = {
         "boot": boot,

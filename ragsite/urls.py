@@ -19,6 +19,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from ragsite.accounts import api, pages
 from ragsite.accounts.email import rollback_if_email_not_queued
 from ragsite.administration import pages as administration
+from ragsite.administration.budget_pages import budgets_page
 from ragsite.operations import health
 from ragsite.operations.keys import api as keys_api
 from ragsite.operations.keys import pages as key_pages
@@ -61,6 +62,7 @@ urlpatterns = [
         administration.person_page,
         name="administration_person",
     ),
+    path("administration/budgets/", budgets_page, name="administration_budgets"),
     path("administration/log/", administration.log_page, name="administration_log"),
     path("accounts/invitation/<str:token>/", administration.invitation_page, name="invitation"),
     path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, override
 from django_celery_beat.models import PeriodicTask
 
-from chat.models import AnswerReview, Message
+from chat.models import AnswerReview, Budget, Message, UsageDay
 from chat.review.records import answers_record
 from feedback.models import Revision
 from ragsite.accounts.tokens import token_create
@@ -28,7 +28,8 @@ from tests.ollama_server import RagSettingsChanger
 
 pytestmark = pytest.mark.django_db
 PEOPLE = "/administration/people/"
-PAGES = ("/administration/", PEOPLE, "/administration/health/", "/administration/log/")
+BUDGETS = "/administration/budgets/"
+PAGES = ("/administration/", PEOPLE, BUDGETS, "/administration/health/", "/administration/log/")
 NEW_PASSWORD = "a stitch in time saves nine"
 
 
@@ -447,3 +448,49 @@ def test_texts_of_others_are_shown_as_texts() -> None:
     )
     html = text_of(client_of(admin), "/administration/log/")
     assert "<script>alert" not in html and "&lt;script&gt;alert" in html
+
+
+# ------------------------------------------------------------------------------------------------ budgets
+def test_a_budget_is_set_changed_and_removed_and_the_log_tells_it() -> None:
+    by = sure(superuser())
+    group = Group.objects.create(name="Library")
+    values = {"action": "set", "subject": "group", "name": "Library"}
+    by.post(BUDGETS, {**values, "day": "50000", "month": ""})
+    budget = Budget.objects.get(group=group)
+    assert (budget.day_tokens, budget.month_tokens) == (50_000, None)
+    page = by.get(f"{BUDGETS}?edit={budget.pk}").content.decode()
+    assert 'value="50000"' in page and "50,000 tokens a day" in page
+    by.post(BUDGETS, {**values, "day": "", "month": "0"})
+    budget.refresh_from_db()
+    assert (budget.day_tokens, budget.month_tokens) == (None, 0)
+    by.post(BUDGETS, {"action": "remove", "budget": budget.pk})
+    assert not Budget.objects.exists()
+    log = by.get("/administration/log/").content.decode()
+    assert "Tokens a day: 50,000; a month: –" in log and "Budget removed." in log
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"subject": "group", "name": "Nobody"}, "There is no group or person of this name."),
+        ({"subject": "user", "name": ""}, "There is no group or person of this name."),
+        ({"subject": "planet"}, "Choose whose budget it is."),
+        ({"subject": "site", "day": "-5"}, "Enter a whole number of tokens, or nothing."),
+        ({"subject": "each", "month": "9" * 16}, "At most 1,000,000,000,000,000 tokens."),
+    ],
+)
+def test_a_budget_that_cannot_be_set_is_refused_with_a_sentence(
+    values: dict[str, str], problem: str
+) -> None:
+    answer = sure(superuser()).post(BUDGETS, {"action": "set", **values})
+    assert answer.status_code == 400 and problem in answer.content.decode()
+    assert not Budget.objects.exists()
+
+
+def test_the_account_says_what_is_used_and_what_is_left() -> None:
+    user = UserFactory()
+    Budget.objects.create(subject="user", user=user, day_tokens=10_000)
+    UsageDay.objects.create(user=user, day=timezone.localdate(), model="m", prompt_tokens=10_500)
+    page = client_of(user).get("/accounts/").content.decode()
+    assert "10,500 of 10,000 tokens" in page and "used up" in page
+    assert "10,500 tokens, no limit" in page  # of the month

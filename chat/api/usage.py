@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from chat.services.budgets import PERIODS, allowances
+from chat.runs.budgets import PERIODS, allowances
 from ragsite.core.api.user import asking_user
 
 

@@ -66,7 +66,12 @@ class Budget(models.Model):
         ]
 
     def __str__(self) -> str:
-        return str(self.user or self.group or self.get_subject_display())
+        return self.name or str(self.get_subject_display())
+
+    @property
+    def name(self) -> str:
+        """Of the group or person; empty for one of all."""
+        return str(self.user or self.group or "")
 
 
 class UsageDay(models.Model):

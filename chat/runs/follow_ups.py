@@ -20,8 +20,10 @@ from redis.exceptions import RedisError
 from chat.models import AnswerReview, Message
 from chat.runs.announcing import session_group
 from chat.runs.answering import engine_for
+from chat.runs.budgets import site_budget_check
 from chat.runs.measuring import count_calls
 from chat.runs.pauses import begin_in_pauses, in_pause
+from chat.runs.spending import tokens_count
 from ragsite.core import metrics
 from ragsite.core.database import database_call
 from ragsite.core.errors import AppError
@@ -89,6 +91,7 @@ async def _make(
         asker_id=question.asker_id,
     )
     try:
+        await database_call(site_budget_check)
         offered = await _tried(deps, following, passages)
     except (ModelError, AppError) as error:
         logger.info("message %s has no follow-ups: %s", message.pk, error)
@@ -96,6 +99,7 @@ async def _make(
         return
     finally:
         count_calls(trace)
+        await database_call(tokens_count, trace.calls, user_id=None)
     if offered and await database_call(_store, message, offered):
         metrics.offered.labels(KIND).inc(len(offered))
         await _announce(message, offered)

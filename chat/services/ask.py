@@ -19,9 +19,9 @@ from chat.errors import AnswerInProgressError, SessionNotFoundError
 from chat.models import Message, Session
 from chat.runs.answers import UNLEASED, answer_lease
 from chat.runs.attachments import FINISHED
+from chat.runs.budgets import budget_check
 from chat.runs.run import Run
 from chat.services.beginning import EarlyRun, run_begin
-from chat.services.budgets import budget_check
 from chat.services.limits import check_limits, lock_asking
 from ragsite.accounts.auth import bound_to, key_of
 from ragsite.core.errors import InvalidInputError, TooLargeError

@@ -24,7 +24,7 @@ from chat.models import (
     Source,
     UsageDay,
 )
-from chat.services.budgets import began
+from chat.runs.budgets import began
 
 AT_ONCE = 100
 ASSIGNED = Q(

@@ -17,8 +17,8 @@ from functools import partial
 from asgiref.sync import sync_to_async
 from pydantic import BaseModel, Field
 
+from chat.runs.budgets import BudgetUsedUpError, site_budget_check
 from chat.runs.spending import site_tokens_counted
-from chat.services.budgets import BudgetUsedUpError, site_budget_check
 from feedback.models import Evidence, QuestionPair, RatedQuestion
 from feedback.rounds.deletions import write_with_retry
 from feedback.rounds.live import wordings_load

@@ -41,7 +41,8 @@ PAGES = (
     "/review/", "/review/log/", "/review/dashboard/",
     "/review/curated/", "/review/gaps/", "/review/boosts/", "/review/ratings/",
     "/documents/sources/",
-    "/administration/", "/administration/people/", "/administration/health/", "/administration/log/",
+    "/administration/", "/administration/people/", "/administration/budgets/",
+    "/administration/health/", "/administration/log/",
     "/admin/", "/admin/chat/session/",
 )  # fmt: skip
 DOORS = ("/accounts/login/", "/accounts/signup/", "/accounts/password/reset/")

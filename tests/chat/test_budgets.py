@@ -16,9 +16,9 @@ from django.test import AsyncClient
 from django.utils import timezone
 
 from chat.models import Budget, Message, UsageDay
+from chat.runs import budgets
+from chat.runs.budgets import BudgetUsedUpError, allowances, site_budget_check
 from chat.runs.spending import site_tokens_counted, tokens_count
-from chat.services import budgets
-from chat.services.budgets import BudgetUsedUpError, allowances, site_budget_check
 from retrieval.engine.model_calls import model_call
 from retrieval.engine.usage import ModelCall
 from tests.chat.conftest import Api, Handbook, ScriptedWorkflow, program_key

@@ -27,6 +27,7 @@ STORED = (Session, Message, Source, DecisionStep, FilledPrompt, AnswerReview, Re
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Those of every thread and connection, without those that come every few seconds, however often is asked."""
     for name in (
+        "chat.runs.budgets.REFRESH_S",
         "chat.runs.run.SAVE_EVERY_S",
         "feedback.rounds.live.REFRESH_S",
         "ragsite.runtime.live_settings.REFRESH_S",

@@ -23,10 +23,10 @@ from chat.feedback import get_feedback
 from chat.messages.data import answer_as_stored
 from chat.models import Replay
 from chat.review.replay.differences import is_supported
+from chat.runs.budgets import site_budget_check
 from chat.runs.endings import TIMED_OUT, failure_of
 from chat.runs.spending import tokens_count
 from chat.services.ask import question_of
-from chat.services.budgets import site_budget_check
 from ragsite.core.database import database_call
 from ragsite.core.leases import Lease, LeaseLostError, hold
 from ragsite.core.messages import Wordings, wordings_of

@@ -94,6 +94,8 @@ declare namespace Api {
     type: "error"; code: string; content: string; done?: boolean; seq?: number; message_id?: Id | null; message?: Answer;
   }
 
+  interface Allowance { period: "day" | "month"; whose: "person" | "site"; used: number; limit: number | null; left: number | null; starts_again_at: string }
+  interface UsageOfCaller { allowances: Allowance[] }
   interface Options { web_search?: boolean; rewrite?: boolean; hyde?: boolean; rerank?: boolean; judge?: boolean; route?: boolean }
   interface Filters { department?: string; doc_type?: string; policy_year?: number; tags?: string[] }
   interface Counted<Value> { value: Value; count: number }
@@ -193,7 +195,7 @@ declare namespace Boot {
   interface Chat {
     session: Named | null; username: string;
     limits: { message_chars: number; file_bytes: number; files: number }; accept: string[]; self_corrective: string;
-    workflows: Effort[]; default_workflow: string; has_archive: boolean; sample_documents: Api.Id[]; web_search: { by_default: boolean } | null;
+    workflows: Effort[]; default_workflow: string; has_archive: boolean; sample_documents: Api.Id[]; web_search: { by_default: boolean } | null; budgets: boolean;
   }
   interface SelfCorrective {
     limits: { message_chars: number; top_k: number; rewrites: number }; username: string;

@@ -51,6 +51,7 @@ export class Answer {
     this.plan = null;
     this.isDone = false;
     this.isEdit = false; // of a question that was asked before in other words
+    this.isNew = false; // its question was asked just now, and may be refused
     this.isUnsent = false; // the site has not told yet that it has the question
     this.doing = "";
     this.status = h("div", { class: "answer-status" });

@@ -21,12 +21,14 @@ const LONGEST_LOOK_MS = 8000;
 const CLOCKS_DIFFER_MS = 60_000; // the site's and this browser's
 const SEARCHED_CHARS = 60;
 const FOLLOW_UPS_MS = 10_000; // after an answer, in which they are mostly found
+const USED_UP = "budget_used_up";
 
 /** @type {Boot.Chat} */
 const boot = bootData();
 const title = byId("chat-title");
 const announce = announcer();
 const welcome = byId("welcome", HTMLTemplateElement);
+const allowance = byId("allowance");
 const status = watchStatus(byId("banner"), byId("reading"), { isEmpty: !welcome.content.querySelector(".suggestions"), onRead: renewWelcome });
 const panel = new SourcePanel(byId("source-panel"));
 /** @type {Api.Id | null} */
@@ -153,7 +155,9 @@ function ask(text, offered) {
   asksOnceLoaded = loading;
   if (asksOnceLoaded || thread.live()) return false;
   thread.addQuestion(text);
-  awaitAnswer(thread.addAnswer(), text);
+  const answer = thread.addAnswer();
+  answer.isNew = true;
+  awaitAnswer(answer, text);
   thread.holdQuestion();
   askedAt = Date.now();
   transport.ask({ message: text, session_id: sessionId, ...composer.settings(), ...(offered ? { offered } : {}) });
@@ -282,6 +286,10 @@ function receive(event) {
     composer.setBusy(false);
     if (continued?.message && !event.message_id) continued.finish(continued.message);
     continued = null;
+    if (event.code === USED_UP) {
+      refusedByBudget(event, failing);
+      return;
+    }
     if (!failing || failing.isEdit) {
       errorToast({ message: event.content });
       if (failing && sessionId) loadMessages(sessionId); // the question is as it was
@@ -300,6 +308,7 @@ function receive(event) {
     announce(event.type === "error" ? event.content : answer.spoken());
     composer.setBusy(false);
     if (transport.http) setTimeout(() => lookForFollowUps(answer), FOLLOW_UPS_MS);
+    if (boot.budgets) showLeft();
     sessions.load().then(() => { // an edited first question names the conversation
       const listed = sessions.find(sessionId)?.title;
       if (listed) showTitle(listed);
@@ -313,6 +322,26 @@ async function lookForFollowUps(answer) {
   /** @type {Api.Answer | null} */
   const stored = await api.get(`/api/messages/${answer.id}`).catch(() => null);
   if (stored?.follow_ups.length) receive({ type: "follow_ups", message_id: stored.message_id, follow_ups: stored.follow_ups });
+}
+
+/** Nothing was asked: the question goes back into the box. @param {Api.ErrorEvent} event @param {Answer | null} [answer] */
+function refusedByBudget(event, answer) {
+  if (answer?.isNew) {
+    thread.removeFrom(answer);
+    composer.giveBack(answer.question);
+    if (!sessionId) showWelcome();
+  } else if (answer && sessionId) {
+    loadMessages(sessionId); // as it was
+  }
+  allowance.textContent = event.content;
+  allowance.classList.add("is-over");
+  allowance.hidden = false;
+  showLeft();
+}
+
+/** What is left of the tokens that the reader may use. */
+function showLeft() {
+  import("./allowance.js").then(({ showAllowance }) => showAllowance(allowance, () => composer.input.value.trim())).catch(() => {}); // a refusal says it
 }
 
 /** Each step once. @param {string} line */
@@ -405,6 +434,7 @@ history.replaceState({ id: boot.session?.id || null, name: boot.session?.title |
 sessions.know(boot.session);
 sessions.hasArchive = boot.has_archive;
 sessions.load();
+if (boot.budgets) showLeft();
 const address = new URLSearchParams(location.search);
 openSession(boot.session?.id || null, boot.session?.title || "", { push: false });
 if (!boot.session && address.size) composer.begin(address).then(beginTask).catch(errorToast);

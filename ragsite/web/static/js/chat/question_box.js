@@ -78,6 +78,13 @@ export class QuestionBox {
     this.button.dataset.shows = String(this.busy);
   }
 
+  /** A question that was not taken, before what was typed meanwhile. @param {string} text */
+  giveBack(text) {
+    this.input.value = [text, this.input.value].filter(Boolean).join("\n");
+    this.changed();
+    this.input.focus({ preventScroll: true });
+  }
+
   send() {
     if (!this.canSend() || this.onSend(this.input.value.trim()) === false) return;
     this.input.value = "";

@@ -38,6 +38,12 @@ form.addEventListener("submit", async (event) => {
   hits.removeAttribute("aria-busy");
 });
 
+const asked = new URLSearchParams(location.search).get("query");
+if (asked) {
+  byId("s-query", HTMLInputElement).value = asked;
+  form.requestSubmit();
+}
+
 /** @param {Api.Candidate} hit @param {number} index */
 function hitRow(hit, index) {
   const place = [hit.page ? gettext("Page {page}", { page: hit.page }) : "", placeIn(hit)].filter(Boolean).join(" · ");

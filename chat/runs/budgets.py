@@ -123,6 +123,11 @@ _site_counted: tuple[float, date | None] = (float("-inf"), None)
 
 
 # ------------------------------------------------------------------------------------------------ asked before an answer
+def has_budgets() -> bool:
+    """Whether anybody has one; as of REFRESH_S ago."""
+    return _budgets_known().any_rows
+
+
 def budget_check(user: User) -> None:
     """One statement, and none where nobody has a budget. Raises BudgetUsedUpError."""
     known = _budgets_known()
@@ -132,7 +137,7 @@ def budget_check(user: User) -> None:
 
 def site_budget_check() -> None:
     """For work that is nobody's. Raises BudgetUsedUpError."""
-    _refuse_used_up(site_allowances())
+    _refuse_used_up(_site_allowances(_budgets_known()))
 
 
 def _refuse_used_up(allowances: list[Allowance]) -> None:
@@ -147,10 +152,14 @@ def allowances(user: User) -> list[Allowance]:
     return _allowances(user, _budgets_known(at_once=True), at_once=True)
 
 
-def site_allowances() -> list[Allowance]:
+def _site_allowances(known: _Known) -> list[Allowance]:
     """As far as the site has a limit."""
-    known = _budgets_known(at_once=True)
     return [_of_the_site(period, known, _used(period)) for period in known.site]
+
+
+def site_sums() -> dict[Period, int]:
+    """What all people and the site's own work have used."""
+    return {period: _used(period) for period in PERIODS}
 
 
 def _allowances(user: User, known: _Known, *, at_once: bool) -> list[Allowance]:
