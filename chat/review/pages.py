@@ -22,6 +22,7 @@ from chat.models import AnswerReview, DeskEvent, Message
 from chat.review.api import DaysQuery
 from chat.review.data import answer_detail, reasons_of
 from chat.review.marks import readings_log
+from chat.review.prices import has_prices
 from chat.review.queue import (
     ATTENTION,
     FILTER_NAMES,
@@ -41,6 +42,7 @@ from chat.review.queue import (
 from chat.review.replay.replays import model_status, replays_latest
 from chat.review.roles import DeskAccess, Right, desk_access, people_at_the_desk
 from chat.review.stats import NOTES, Days, compare_workflows, stats_by, totals
+from chat.review.tokens import token_tables
 from ragsite.core.api.fields import checked, unknown_fields
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError
 from ragsite.core.localized import localized
@@ -365,6 +367,9 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             for name, title in names.items()
         ],
         "notes": localized(list(NOTES)),
+        "tokens": token_tables(access=access, days=days),
+        "has_prices": has_prices(),
+        "may_export": access.may("export"),
         "ignoring_format": model_status().ignoring_format,
         "boot": {"days": by_day},
     }

@@ -2,6 +2,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from chat.review import ageing, api, pages
 from chat.review.replay import views as replays
+from chat.review.tokens_api import TokensApi
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("review/", pages.queue_page, name="review"),
@@ -27,5 +28,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/review/export", api.ExportApi.as_view(), name="api-review-export"),
     path("api/review/stats", api.StatsApi.as_view(), name="api-review-stats"),
+    path("api/review/tokens", TokensApi.as_view(), name="api-review-tokens"),
     path("api/review/compare", api.CompareApi.as_view(), name="api-review-compare"),
 ]
