@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 
-from chat.models import AnswerReview, Message, Session
+from chat.models import AnswerReview, Assistant, Message, Session
 from chat.review.marks import readings_log
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin
 
@@ -23,6 +23,28 @@ class SessionAdmin(ReadOnlyAdmin, admin.ModelAdmin):
     ordering = ["-updated_at"]
     show_full_result_count = False
     fields = ["title", "user", "workflow", "collections", "created_at", "updated_at"]
+
+
+@admin.register(Assistant)
+class AssistantAdmin(ReadOnlyAdmin, admin.ModelAdmin):
+    list_display = ["__str__", "owner", "visibility", "is_default", "version", "updated_at"]
+    list_filter = ["visibility", "is_default"]
+    list_select_related = ["owner"]
+    search_fields = ["name__icontains_han", "owner__username"]
+    fields = [
+        "name",
+        "owner",
+        "description",
+        "instructions",
+        "collections",
+        "workflow",
+        "model",
+        "visibility",
+        "is_default",
+        "version",
+        "created_at",
+        "updated_at",
+    ]
 
 
 @admin.register(Message)

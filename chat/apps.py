@@ -11,10 +11,11 @@ class ChatConfig(AppConfig):
     def ready(self) -> None:
         from chat.review import percentiles, records, roles  # models can be imported only now
         from chat.runs import spending
-        from chat.services import sessions
+        from chat.services import default_assistant, sessions
 
         percentiles.connect()
         sessions.connect()
+        default_assistant.connect()
         records.connect()
         spending.connect()
         post_migrate.connect(roles.roles_make, sender=self, dispatch_uid="chat.review.roles")

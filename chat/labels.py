@@ -15,6 +15,7 @@ from retrieval.engine.workflows.registry import offered_workflows
 
 Labels = dict[str, str | Promise]
 STEPS: Labels = {
+    "assistant": _("Assistant"),
     "memory": _("Recall"),
     "condense": _("Understand the question"),
     "route": _("Choose the way"),

@@ -1,6 +1,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
-from chat import views
+from chat import assistant_pages, views
+from chat.api.assistants import AssistantApi, AssistantsApi
 from chat.api.attachments import AttachmentsApi
 from chat.api.chat import (
     ChatApi,
@@ -32,6 +33,24 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/<uuid:session_id>/", views.chat_page, name="chat_session"),
     path("shared/<uuid:share_id>/", views.shared_page, name="shared"),
     path("shared/<uuid:share_id>/<str:signature>/", views.shared_link_page, name="shared_link"),
+    path("assistants/", assistant_pages.assistants_page, name="assistants"),
+    path("assistants/new/", assistant_pages.assistant_new, name="assistant_new"),
+    path("assistants/<uuid:assistant_id>/", assistant_pages.assistant_page, name="assistant"),
+    path(
+        "assistants/<uuid:assistant_id>/sharing/",
+        assistant_pages.assistant_sharing,
+        name="assistant_sharing",
+    ),
+    path(
+        "assistants/<uuid:assistant_id>/copy/",
+        assistant_pages.assistant_copy,
+        name="assistant_copy",
+    ),
+    path(
+        "assistants/<uuid:assistant_id>/delete/",
+        assistant_pages.assistant_delete,
+        name="assistant_delete",
+    ),
     path("self-corrective-rag", views.self_corrective_page, name="self_corrective"),
     path("api/chat", ChatApi.as_view(), name="api-chat"),
     path("api/self-corrective-rag", SelfCorrectiveApi.as_view(), name="api-self-corrective-rag"),
@@ -40,6 +59,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/models", ModelsApi.as_view(), name="openai-models"),
     path("v1/models/<path:name>", ModelApi.as_view(), name="openai-model"),
     path("v1/chat/completions", ChatCompletionsApi.as_view(), name="openai-chat-completions"),
+    path("api/assistants", AssistantsApi.as_view(), name="api-assistants"),
+    path("api/assistants/<path:name>", AssistantApi.as_view(), name="api-assistant"),
     path("api/attachments", AttachmentsApi.as_view(), name="api-attachments"),
     path("api/usage", UsageApi.as_view(), name="api-usage"),
     path("api/sessions", SessionListApi.as_view(), name="api-sessions"),

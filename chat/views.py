@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -15,12 +16,14 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
+from chat.api.assistants import assistants_data
 from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
 from chat.labels import script_efforts, script_labels
 from chat.messages.data import session_data
 from chat.models import Session
 from chat.runs.budgets import has_budgets
 from chat.services.attachments import MAX_FILES
+from chat.services.default_assistant import default_assistant
 from chat.services.sharing import share_open, shared_entries
 from chat.services.suggestions import suggestions
 from ragsite.core.api.user import asking_user
@@ -44,6 +47,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
     session = get_object_or_404(Session, pk=session_id, user=request.user) if session_id else None
     boot = {
         "session": session_data(session) if session else None,
+        "assistant": _default_assistant(asking_user(request)),
         "username": request.user.get_username(),
         "limits": {
             "message_chars": settings.RAG.limits.message_chars,
@@ -152,6 +156,11 @@ def _shared(
     response["Referrer-Policy"] = "no-referrer"
     response["Cache-Control"] = "private, no-store"
     return response
+
+
+def _default_assistant(user: User) -> dict[str, Any] | None:
+    assistant = default_assistant()
+    return assistants_data(user, [assistant])[0] if assistant else None
 
 
 def _suggestions(request: HttpRequest) -> list[dict[str, str]]:

@@ -140,9 +140,12 @@ def _nothing_is_asked_of_a_model_behind_an_answer() -> None:
 @pytest.fixture(autouse=True)
 def _caches_are_empty() -> None:
     """What limits on guessing have counted is in a cache, and all tests come from one address; what searches found is
-    in another one."""
+    in another one. A process knows the site's default assistant by heart."""
+    from chat.services import default_assistant
+
     for each in caches.all():
         each.clear()
+    default_assistant.forget()
 
 
 @pytest.fixture(autouse=True)

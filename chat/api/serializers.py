@@ -36,6 +36,7 @@ MOST_DOCUMENTS = 10  # that one question names
 OWN_RATING = "The caller's own: {score, thumb, tags, comment}. Not in events."
 OFFERED = ("follow_up", "starter")
 REQUEST_FIELDS = (
+    "assistant",
     "workflow",
     "collections",
     "task",
@@ -109,6 +110,14 @@ class ContinueSerializer(StrictSerializer):
 class RequestSerializer(ContinueSerializer):
     """How to answer; everything has a default."""
 
+    assistant = TextField(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=MAX_ADDRESS_CHARS,
+        help_text="An id, `owner/name`, `site:name`, or a plain name. It gives what this request does not name. Empty: "
+        "none. Null: the session's; of a new one the site's default.",
+    )
     workflow = serializers.ChoiceField(
         choices=available_workflows(), required=False, allow_null=True
     )
@@ -408,6 +417,9 @@ class SessionSerializer(serializers.Serializer[Any]):
     workflow = serializers.CharField(help_text="Last asked with.")
     collections = serializers.ListField(
         child=serializers.CharField(), help_text="Last asked in; none: none was named."
+    )
+    assistant = serializers.DictField(
+        child=serializers.CharField(), help_text="{id, name} of the one last asked by; empty: none."
     )
     pinned = serializers.BooleanField()
     archived = serializers.BooleanField()

@@ -135,7 +135,9 @@ async def _ask(request: Request, body: Mapping[str, Any]) -> UUID:
     """The id of the answer. Raises as `ask` does, and calls the question `query`."""
     try:
         run = await ask(
-            user=asking_user(request), text=body["query"], request={"workflow": WORKFLOW}
+            user=asking_user(request),
+            text=body["query"],
+            request={"workflow": WORKFLOW, "assistant": ""},
         )
     except AppError as error:
         if "message" in error.fields:  # it is called so everywhere else

@@ -197,7 +197,7 @@ class SelfCorrectiveSerializer(StrictSerializer):
         options = {
             ours: data[theirs] for theirs, ours in OPTIONS.items() if data.get(theirs) is not None
         }
-        request: dict[str, Any] = {"workflow": WORKFLOW, "options": options}
+        request: dict[str, Any] = {"workflow": WORKFLOW, "options": options, "assistant": ""}
         if name := ((data.get("milvusConfig") or {}).get("collectionName") or "").strip():
             request["collections"] = [name]
         return {"text": data["query"], "session_id": data.get("sessionId"), "request": request}

@@ -248,6 +248,7 @@ def session_data(session: Session) -> dict[str, Any]:
         "title": session.title,
         "workflow": session.workflow,
         "collections": session.collections,
+        "assistant": session.assistant,
         "pinned": session.pinned_at is not None,
         "archived": session.archived_at is not None,
         "folder": session.folder,

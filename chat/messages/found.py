@@ -130,8 +130,10 @@ def _did(answer: Data) -> Iterable[str]:
 
 
 def _fell_back(answer: Data) -> str:
-    """Without a model the page says so once, above."""
-    fallbacks = [step for step in answer["degraded"] if answer["model"]]
+    """Without a model the page says so once, above; but not what became of an assistant."""
+    fallbacks = [
+        step for step in answer["degraded"] if answer["model"] or step["step"] == "assistant"
+    ]
     if not fallbacks:
         return ""
     return _("not everything worked: {step} ({reason})").format(

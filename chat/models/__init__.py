@@ -1,5 +1,6 @@
 """Conversations, and what the review desk keeps beside them."""
 
+from chat.models.assistants import Assistant
 from chat.models.budgets import Budget, UsageDay
 from chat.models.conversations import DecisionStep, Message, Session, Share, Source
 from chat.models.prompts import FilledPrompt
@@ -9,6 +10,7 @@ from chat.models.review import AnswerLabel, AnswerReview, DeskEvent, ReviewedCol
 __all__ = [
     "AnswerLabel",
     "AnswerReview",
+    "Assistant",
     "Budget",
     "DecisionStep",
     "DeskEvent",

@@ -28,6 +28,7 @@ class Session(models.Model):
     collections = models.JSONField(
         default=list, blank=True, verbose_name=_("collections")
     )  # asked in last
+    assistant = models.JSONField(default=dict, blank=True)  # {id, name} of the one asked by last
     pinned_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
     folder = models.CharField(max_length=100, blank=True)  # empty: in none

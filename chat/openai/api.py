@@ -17,9 +17,11 @@ from rest_framework.response import Response
 
 from chat import selectors
 from chat.api.streaming import EVENT_STREAM, ChatView, message_of_end, streamed
+from chat.assistant_selectors import assistant_find, assistant_list
 from chat.models import Message
 from chat.openai.completions import Chunks, Numbering, completion, content_of
 from chat.openai.serializers import (
+    BY_ASSISTANT,
     MODEL,
     ChatCompletionSerializer,
     ModelNotFoundError,
@@ -37,6 +39,7 @@ from ragsite.core.database import database_call
 from retrieval.knowledge.selectors import collection_list, collections_find
 
 COLLECTIONS_LISTED = 100
+ASSISTANTS_LISTED = 100
 CONTINUED = timedelta(days=1)  # a conversation that is kept goes on as one for this long
 LOOKED_AT = 10  # answers
 
@@ -44,20 +47,26 @@ LOOKED_AT = 10  # answers
 class ModelsApi(ChatView):
     @extend_schema(operation_id="openai_models", responses=OpenApiTypes.OBJECT, tags=["openai"])
     def get(self, request: Request) -> Response:
-        """`ragsite`, how carefully it is to answer, each workflow, and each collection that you see."""
-        seen = collection_list(user=asking_user(request))[:COLLECTIONS_LISTED]
+        """`ragsite`, how carefully it is to answer, each workflow, each collection that you see, and each assistant."""
+        user = asking_user(request)
+        seen = collection_list(user=user)[:COLLECTIONS_LISTED]
+        assistants = assistant_list(user=user)[:ASSISTANTS_LISTED]
         names = [*model_names(), *(f"{MODEL}:{collection.address}" for collection in seen)]
+        names += [f"{BY_ASSISTANT}{assistant.address}" for assistant in assistants]
         return Response({"object": "list", "data": [_model(name) for name in names]})
 
 
 class ModelApi(ChatView):
     @extend_schema(operation_id="openai_model", responses=OpenApiTypes.OBJECT, tags=["openai"])
     def get(self, request: Request, name: str) -> Response:
-        names = model_request(name).get("collections", ())
-        if any(
-            collection is None
-            for collection in collections_find(user=asking_user(request), names=names).values()
-        ):
+        user = asking_user(request)
+        asked = model_request(name)
+        found: list[Any] = [
+            *collections_find(user=user, names=asked.get("collections", ())).values()
+        ]
+        if assistant := asked.get("assistant"):
+            found.append(assistant_find(user=user, address=assistant))
+        if None in found:
             raise ModelNotFoundError
         return Response(_model(name))
 

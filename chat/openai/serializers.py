@@ -25,6 +25,7 @@ from retrieval.engine.workflows.registry import offered_workflows
 from retrieval.knowledge.api.question_fields import QuestionField
 
 MODEL = "ragsite"  # the site's default workflow
+BY_ASSISTANT = f"{MODEL}@"
 MOST_MESSAGES = 2000
 MESSAGES_CHARS = 400_000  # all texts of a request together
 # What clients send without being asked. The site's own settings decide these, and tools are the site's; the answer
@@ -69,7 +70,10 @@ def model_names() -> list[str]:
 
 
 def model_request(model: str) -> dict[str, Any]:
-    """How to answer, of `ragsite[/effort or workflow][:collection]`. Raises ModelNotFoundError."""
+    """How to answer, of `ragsite[/effort or workflow][:collection]` or `ragsite@assistant`. Raises
+    ModelNotFoundError."""
+    if model.startswith(BY_ASSISTANT) and model != BY_ASSISTANT:
+        return {"assistant": model.removeprefix(BY_ASSISTANT)}
     name, _, collection = model.partition(":")
     if name not in model_names():
         raise ModelNotFoundError(fields={"model": [model]})
@@ -92,7 +96,8 @@ class ChatCompletionSerializer(RequestSerializer):
 
     workflow = None  # type: ignore[assignment]  # the model says it
     model = TextField(
-        max_length=500, help_text="`ragsite`, `ragsite/quick`, `ragsite:<collection>` …"
+        max_length=500,
+        help_text="`ragsite`, `ragsite/quick`, `ragsite:<collection>`, `ragsite@<assistant>` …",
     )
     messages = ListField(
         child=serializers.DictField(),

@@ -30,6 +30,7 @@ from chat.runs.answers import (
     answer_hand_over,
     answer_save_partial,
 )
+from chat.runs.assistants import assistant_tell
 from chat.runs.attachments import attachments_await
 from chat.runs.detached import detach
 from chat.runs.endings import DELETED, INTERNAL, TIMED_OUT, ending, error_event, failure_of
@@ -219,6 +220,8 @@ class Run:
         return await self._write()
 
     async def _write(self) -> Answer:
+        if self.question.assistant and not self._begun:
+            await assistant_tell(self.question, self.question.assistant, trace=self.trace)
         if self._begun:
             return await continue_answer(
                 self._begun, engine=await engine_for(self.question), trace=self.trace

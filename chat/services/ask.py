@@ -21,6 +21,7 @@ from chat.runs.answers import UNLEASED, answer_lease
 from chat.runs.attachments import FINISHED
 from chat.runs.budgets import budget_check
 from chat.runs.run import Run
+from chat.services.assistant_asked import asked_by, assistant_take, without_given
 from chat.services.beginning import EarlyRun, run_begin
 from chat.services.limits import check_limits, lock_asking
 from ragsite.accounts.auth import bound_to, key_of
@@ -60,16 +61,17 @@ async def ask(
 ) -> Run:
     """Store the question and begin to answer it; the answer's events are in the log under the id of `run.message`.
 
-    request: how to answer, as JSON (`RequestSerializer`): workflow, collections, filters, filters_mode, options, model,
-    task, documents, history; what is absent is the site's default. session_id: of a session, or of files that were
+    request: how to answer, as JSON (`RequestSerializer`): assistant, workflow, collections, filters, filters_mode, options,
+    model, task, documents, history; what is absent is the site's default. session_id: of a session, or of files that were
     attached to a conversation which begins with this question.
     regenerated: the question of this answer is answered again; its answers so far are kept, superseded.
     edited: the question is another version of this one, which is kept with what follows it, superseded. Either is asked
     as it was before, but for what `request` holds.
     kept: whether a new conversation is.
 
-    Raises TooLargeError, InvalidInputError, CollectionNotFoundError, SessionNotFoundError, AnswerInProgressError,
-    RateLimitedError, BudgetUsedUpError.
+    Raises TooLargeError, InvalidInputError, CollectionNotFoundError, AssistantNotFoundError,
+    AssistantCollectionsUnreadableError, SessionNotFoundError, AnswerInProgressError, RateLimitedError,
+    BudgetUsedUpError.
     """
     if len(text) > (limit := settings.RAG.limits.message_chars):
         raise TooLargeError(
@@ -115,10 +117,6 @@ def _answer_create(
     nothing speaks against the question any more."""
     before = regenerated or (selectors.shown_answer(edited) if edited else None)
     request = _merged_request(before, request) if before else dict(request)
-    workflow = request.pop("workflow", "") or settings.RAG.answer.workflow
-    require_offered(workflow, settings.RAG)
-    scope = request_scope(user=user, request=request)
-    _keep_addresses(request, scope)
     budget_check(user)
     lease = answer_lease(uuid4())
     try:
@@ -127,8 +125,17 @@ def _answer_create(
             check_limits(user)
             session = _session(user=user, session_id=session_id, kept=kept)
             is_new = session._state.adding
+            scope = assistant_take(
+                request, user=user, session=session, as_before=before is not None
+            )
+            session.collections = []
+            if scope is None:
+                scope = request_scope(user=user, request=request)
+                _keep_addresses(request, scope)
+                session.collections = request.get("collections", [])
+            workflow = request.pop("workflow", "") or settings.RAG.answer.workflow
+            require_offered(workflow, settings.RAG)
             session.workflow = workflow
-            session.collections = request.get("collections", [])
             if not session.title or _is_named_by(edited, session):
                 session.title = _title_of(text)
             if regenerated:
@@ -199,8 +206,11 @@ def _is_named_by(question: Message | None, session: Session) -> bool:
 
 def _merged_request(answer: Message, request: Mapping[str, Any]) -> dict[str, Any]:
     """How an answer was asked for, but for what `request` holds."""
-    before = {"workflow": answer.workflow, **answer.request}
+    before = without_given({"workflow": answer.workflow, **answer.request})
     before.pop("offered", None)
+    if "assistant" in request:  # another one brings its own way
+        before.pop("workflow", None)
+        before.pop("options", None)
     if "collections" in request:
         before.pop("collection_ids", None)
     if "filters" in request:
@@ -272,6 +282,7 @@ def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
         ),
         options=AnswerOptions(**request.get("options", {})),
         model=request.get("model", ""),
+        assistant=asked_by(request),
         open_clarification=None if is_first else selectors.open_clarification_before(question),
         user_id=str(user.pk) if remembers else "",
         asker_id=str(user.pk),

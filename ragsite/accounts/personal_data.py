@@ -59,7 +59,7 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
         "retrieval.MemoryPreference",
         "retrieval.SamplePreference",
     ),
-    "owner": ("retrieval.Collection", "retrieval.SyncSource"),
+    "owner": ("retrieval.Collection", "retrieval.SyncSource", "chat.Assistant"),
     "collection__owner": ("retrieval.Document",),
     "uploaded_by": ("retrieval.Document",),
     "session__user": ("chat.Message",),

@@ -56,6 +56,7 @@ CARRIED = (
     "retrieval.MemoryOrigin",
     "retrieval.MemoryPreference",
     "retrieval.SamplePreference",
+    "chat.Assistant",
     "chat.Session",
     "chat.Message",
     "chat.Source",

@@ -24,7 +24,8 @@ from retrieval.engine.ports import (
 from retrieval.engine.prompting import PromptLibrary
 from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.search.cached import CachedSearcher
-from retrieval.engine.text.phrases import Language
+from retrieval.engine.text.phrases import Language, phrase
+from retrieval.engine.text.quoting import neutralise
 from retrieval.engine.trace import Trace
 
 WRITING_SHARE = 0.3  # of the whole time, until the writing has begun
@@ -98,6 +99,7 @@ class Deps:
     deadline: Deadline = field(default_factory=lambda: Deadline(UNLIMITED_S))
     progress: Progress = field(default_factory=Progress)
     language: Language = "en"  # to answer in
+    instructions: str = ""  # of the assistant that the question is asked by
 
     def for_answer(
         self,
@@ -106,15 +108,17 @@ class Deps:
         timeout_s: float,
         language: Language = "en",
         asker_id: str = "",
+        instructions: str = "",
     ) -> Deps:
         """The same parts for one answer; timeout_s: of the whole answer. asker_id: whose searches of the last hour are
-        found again; empty: every search is made anew."""
+        found again; empty: every search is made anew. instructions: on how it is worded."""
         deps = replace(
             self,
             trace=trace,
             deadline=Deadline(timeout_s),
             progress=Progress(),
             language=language,
+            instructions=instructions,
         )
         return replace(deps, searcher=self._cached_searcher(asker_id))
 
@@ -133,6 +137,15 @@ class Deps:
     def prompt(self, name: str, /, **variables: object) -> Prompt:
         """The prompt of this name in the answer's language, filled. Raises ModelError."""
         return self.prompts.render(name, language=self.language, **variables)
+
+    def writing_prompt(self, name: str, /, **variables: object) -> Prompt:
+        """`prompt`, of what writes an answer. Instructions end its system part, so that this stays the same from one
+        question to the next; what judges answers never has them. Raises ModelError."""
+        filled = self.prompt(name, **variables)
+        if not self.instructions:
+            return filled
+        frame = phrase("instructions", self.language, text=neutralise(self.instructions))
+        return replace(filled, system=f"{filled.system}\n\n{frame}")
 
     async def complete(self, prompt: str, schema: type[Schema], **variables: object) -> Schema:
         """One structured call of the fast model. Raises ModelError."""

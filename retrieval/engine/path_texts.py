@@ -27,6 +27,15 @@ TEXTS: dict[str, Sentence] = {
     "attachments_not_ready": worded("{names} was not ready, and was not searched"),
     "no_documents": worded("there are no documents to search in"),
     "no_model_reads": worded("no model judges the passages"),
+    # ---------------------------------------------------------------- assistant
+    "assistant_used": worded("{name}, version {version}"),
+    "assistant_gone": worded(
+        "the assistant “{name}” was deleted or is no longer shared with you, so this was asked without it"
+    ),
+    "assistant_lost": worded("“{name}” asks for what this site no longer has: {lost}"),
+    "assistant_unreadable": worded(
+        "“{name}” looks into {collections} collections; those that you may not read were not searched: {unreadable}"
+    ),
     # ---------------------------------------------------------------- query
     "stands_alone": worded("the question is complete in itself"),
     "condensed": worded("{standalone_question}"),

@@ -16,6 +16,7 @@ from retrieval.knowledge.selectors import (
     collection_named,
     collections_find,
     default_collections,
+    visible_collections,
 )
 from retrieval.models import Collection, Document
 
@@ -28,6 +29,13 @@ def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
     if not names:
         return _scope(default_collections(user).order_by("name", "created_at"), user=user)
     return _scope_of(collections_find(user=user, names=names), user=user)
+
+
+def scope_readable(*, user: User, ids: Sequence[str]) -> tuple[SearchScope, list[str]]:
+    """Those of these collections that `user` may read, and their addresses; both may be empty."""
+    readable = visible_collections(user).filter(pk__in=ids).select_related("owner")
+    found = list(readable.order_by("name", "created_at"))
+    return _scope(found, user=user), [collection.address for collection in found]
 
 
 def scope_of_earlier(

@@ -17,7 +17,7 @@ from django.utils import timezone
 from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI
 
-from chat.models import AnswerReview, Message, Session
+from chat.models import AnswerReview, Assistant, Message, Session
 from chat.review.records import answers_catch_up
 from chat.selectors import session_list
 from chat.tasks import conversations_forget
@@ -179,6 +179,22 @@ async def test_a_model_says_how_and_where(
     if more or ":" in model:
         assert asked.scope.ids == (str(policies.pk),)
     assert asked.options.top_k == (3 if more else None)
+
+
+async def test_an_assistant_is_a_model(
+    client: AsyncOpenAI, workflow: ScriptedWorkflow, user: User
+) -> None:
+    await Assistant.objects.acreate(owner=user, name="Rules", instructions="Be brief.")
+    name = f"ragsite@{user.username}/Rules"
+    assert name in [model.id async for model in client.models.list()]
+    assert (await client.models.retrieve(name)).id == name
+    await ask(client, model=name)
+    assert workflow.questions[-1].instructions == "Be brief."
+    for unknown in ("ragsite@None such", "ragsite@"):
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve(unknown)
+        with pytest.raises(openai.NotFoundError):
+            await ask(client, model=unknown)
 
 
 async def test_models_are_listed_with_the_collections_that_are_seen(

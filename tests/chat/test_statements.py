@@ -29,6 +29,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for name in (
         "chat.runs.budgets.REFRESH_S",
         "chat.runs.run.SAVE_EVERY_S",
+        "chat.services.default_assistant.LOOK_EVERY_S",
         "feedback.rounds.live.REFRESH_S",
         "ragsite.runtime.live_settings.REFRESH_S",
         "retrieval.engine.search.completeness.LOOK_EVERY_S",

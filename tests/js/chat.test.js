@@ -218,7 +218,7 @@ describe("the composer", () => {
   const offered = (...workflows) => [...EFFORTS.filter((one) => workflows.includes(one.workflow)), ...workflows.map((name) => effort(name, name, {}, false))];
   const PARTS = [
     ["textarea"], ["button", "data-send"], ["p", "data-counter"], ["button", "data-workflow"], ["button", "data-collections"], ["button", "data-filters"],
-    ["ul", "data-files"], ["ul", "data-chips"], ["ul", "data-documents"], ["input", "data-choose"], ["button", "data-attach"],
+    ["button", "data-assistant"], ["button", "data-adjust"], ["ul", "data-files"], ["ul", "data-chips"], ["ul", "data-documents"], ["input", "data-choose"], ["button", "data-attach"],
   ];
   function made({ workflows = ["corrective", "react", "dual_loop"], web = null, collections = [], answers = {}, typed = "", ...on } = {}) {
     const calls = serve({ "GET /api/collections": { results: collections, next: null }, ...answers });
@@ -344,6 +344,37 @@ describe("the composer", () => {
     localStorage.setItem("ragsite.workflow.ann", workflow);
     const { form } = made({ workflows: ["corrective", "dual_loop"], web: { by_default } });
     assert.equal(form.querySelector("[data-collections]").textContent.includes("+ web"), says);
+  });
+  const RULES = { id: "a1", name: "Rules", description: "Short answers", collections: ["site:law"], starters: ["How long?"] };
+  test("the site's default assistant is left to the site, and decides what the reader does not", () => {
+    localStorage.setItem("ragsite.effort.ann", "thorough");
+    localStorage.setItem("ragsite.model.ann", "small");
+    const { composer, form } = made({ assistant: RULES });
+    assert.deepEqual(composer.settings(), {});
+    assert.ok(form.classList.contains("is-folded"));
+    assert.match(form.querySelector("[data-assistant]").textContent, /Rules/);
+    composer.effort.choose(composer.effort.find(true, "quick"));
+    assert.deepEqual(composer.settings(), { workflow: "corrective", options: QUICK });
+    assert.equal(localStorage.getItem("ragsite.effort.ann"), "thorough"); // for this conversation alone
+    composer.assistant.choose(null);
+    assert.deepEqual(composer.settings(), { assistant: "", workflow: "dual_loop", model: "small" });
+    assert.ok(!form.classList.contains("is-folded"));
+  });
+  test("an assistant that is chosen goes with the question until the site has it; a conversation brings its own", async () => {
+    const { composer, form } = made({ answers: { "GET /api/assistants/a1": RULES, "GET /api/assistants": { results: [RULES], next: null } } });
+    const items = await composer.assistant.items();
+    assert.deepEqual(items.map(({ label, heading }) => label ?? heading), ["None", "Rules", "", "All assistants", "New assistant"]);
+    items[1].run();
+    assert.equal(composer.settings().assistant, "a1");
+    composer.assistant.taken();
+    assert.equal(composer.settings().assistant, undefined);
+    composer.useDraft("s", [], {});
+    assert.equal(composer.assistant.chosen, null);
+    composer.useDraft("t", [], { id: "a1", name: "Rules" });
+    await settled();
+    assert.deepEqual(composer.assistant.chosen, RULES);
+    form.querySelector("[data-adjust]").click();
+    assert.ok(!form.classList.contains("is-folded"));
   });
   test("filters are chips; of one field there is one value, but for tags", () => {
     const { composer, form } = made();

@@ -25,6 +25,7 @@ from retrieval.engine.path_details.passages import (
     RerankDetails,
 )
 from retrieval.engine.path_details.questions import (
+    AssistantDetails,
     CondenseDetails,
     MemoryDetails,
     PlanDetails,
@@ -62,6 +63,7 @@ __all__ = [
     "DETAILS",
     "AppliedBoost",
     "AssessDetails",
+    "AssistantDetails",
     "BoostDetails",
     "ClarifyDetails",
     "CompressDetails",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Literal
 
 StepName = Literal[
+    "assistant",
     "memory",
     "condense",
     "route",

@@ -12,6 +12,21 @@ from retrieval.engine.path_details.rows import PlannedTask, RecalledFact
 
 # The steps
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantDetails(StepDetails):
+    """name, version: of the assistant that the question is asked by. characters: of its instructions. collections: that
+    it looks into; unreadable: those of them that the asker may not read. lost: what it names and the site no longer
+    has."""
+
+    step: ClassVar[StepName] = "assistant"
+    name: str | None = None
+    version: int | None = None
+    characters: int | None = None
+    collections: int | None = None
+    unreadable: int | None = None
+    lost: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDetails(StepDetails):
     step: ClassVar[StepName] = "memory"
     facts: tuple[RecalledFact, ...] | None = None

@@ -26,6 +26,7 @@ from retrieval.engine.path_details.passages import (
     RerankDetails,
 )
 from retrieval.engine.path_details.questions import (
+    AssistantDetails,
     CondenseDetails,
     MemoryDetails,
     PlanDetails,
@@ -46,6 +47,7 @@ logger = logging.getLogger(__name__)
 Json = Mapping[str, Any]
 D = TypeVar("D", bound=StepDetails)
 KINDS: tuple[type[StepDetails], ...] = (
+    AssistantDetails,
     MemoryDetails,
     CondenseDetails,
     RouteDetails,

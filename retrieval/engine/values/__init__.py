@@ -38,6 +38,7 @@ from retrieval.engine.values.memories import Exchange, Recall, RememberedFact
 from retrieval.engine.values.questions import (
     TASK_NAMES,
     AnswerOptions,
+    AskedBy,
     DocumentRef,
     DocumentTask,
     HistoryMessage,
@@ -64,6 +65,7 @@ __all__ = [
     "VOCABULARY_FIELDS",
     "Answer",
     "AnswerOptions",
+    "AskedBy",
     "Boost",
     "Boosts",
     "Clarification",

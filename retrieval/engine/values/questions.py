@@ -87,6 +87,23 @@ class OpenClarification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AskedBy:
+    """The assistant that a question is asked by. version: of all that it is. instructions: on how the answer is worded.
+
+    collections: how many it looks into; unreadable: those of them that the asker may not read. lost: what it names and
+    the site no longer has. gone: it was deleted, or is no longer shared with the asker, and changes nothing.
+    """
+
+    name: str
+    version: int = 0
+    instructions: str = ""
+    collections: int = 0
+    unreadable: int = 0
+    lost: tuple[str, ...] = ()
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """Everything a workflow is given. `text` is the user's words: never rewritten, this is what is answered. task: it
     is asked of whole documents."""
@@ -105,12 +122,18 @@ class Question:
     answer_id: str = ""
     again: bool = False  # it has been answered, and is to be answered anew
     language: str = ""  # of the asker's pages; the question's own comes first (`answer_language`)
+    assistant: AskedBy | None = None
     condensed: str = ""  # as one that needs no conversation; empty: it needs none
 
     @property
     def standalone(self) -> str:
         """What is searched for and judged by: the question without what was said before."""
         return self.condensed or self.text
+
+    @property
+    def instructions(self) -> str:
+        """Of its assistant, on how the answer is worded."""
+        return self.assistant.instructions if self.assistant else ""
 
     @property
     def previous_question(self) -> str:

@@ -73,6 +73,7 @@ class Workflow:
             timeout_s=timeout_s,
             language=language_of(question),
             asker_id=question.asker_id,
+            instructions=question.instructions,
         )
         try:
             async with asyncio.timeout(timeout_s + SEARCH_TIMEOUT_S):
@@ -120,7 +121,12 @@ async def continue_answer(begun: PartialAnswer, *, engine: Deps, trace: Trace) -
     """
     timeout_s = engine.settings.corrective.timeout_s
     language = language_of(begun.question)
-    deps = engine.for_answer(trace, timeout_s=timeout_s, language=language)
+    deps = engine.for_answer(
+        trace,
+        timeout_s=timeout_s,
+        language=language,
+        instructions=begun.question.instructions,
+    )
     answer = await verify(deps, await write_rest(deps, begun), question=begun.question.text)
     answer = await _looked_at(deps, answer, begun.question, question=begun.question.text)
     await close_path(trace, answer)

@@ -210,7 +210,7 @@ def _that_fit(text: str, tokens: int) -> str:
 async def author_for(deps: Deps, prompt: str, question: str) -> Author:
     """The model, and the room for what it reads, or why there is none."""
     return await author_of(
-        deps, lambda: deps.prompt(prompt, passages="", question=one_line(question))
+        deps, lambda: deps.writing_prompt(prompt, passages="", question=one_line(question))
     )
 
 
@@ -232,7 +232,7 @@ async def write(
     ended = await write_by_model(
         deps,
         author,
-        lambda: deps.prompt(prompt, passages=passages, question=one_line(question)),
+        lambda: deps.writing_prompt(prompt, passages=passages, question=one_line(question)),
         writer,
     )
     if ended.failure:

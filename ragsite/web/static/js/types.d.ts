@@ -71,7 +71,8 @@ declare namespace Api {
     found: string[]; follow_ups: string[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
-  interface Session { id: Id; title: string; found?: string; collections: string[]; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
+  /** assistant: {} where there is none. */
+  interface Session { id: Id; title: string; found?: string; collections: string[]; assistant: { id?: Id; name?: string }; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
   interface Folder { name: string; session_count: number }
   interface Share { scope: "site" | "link"; url: string; created_at: Time; expires_at: Time | null }
   interface Shares { shares: Share[]; links_allowed: boolean }
@@ -104,8 +105,12 @@ declare namespace Api {
   }
   /** What a question sends. The self-corrective page's has fields of its own. */
   interface Ask {
-    message: string; session_id: Id | null; workflow?: string; model?: string; collections?: string[]; options?: Options; filters?: Filters;
+    message: string; session_id: Id | null; assistant?: string; workflow?: string; model?: string; collections?: string[]; options?: Options; filters?: Filters;
     task?: Task; documents?: Id[]; offered?: "follow_up" | "starter";
+  }
+  interface Assistant {
+    id: Id; name: string; address: string; description: string; owner: string | null; instructions: string; collections: string[]; unreadable: number;
+    workflow: string; options: Options; filters: Filters; model: string; starters: string[]; default: boolean; owned: boolean; version: number;
   }
   type Task = "summarise" | "list" | "compare";
   interface SelfCorrectiveAsk extends Partial<SelfCorrectiveNumbers> {
@@ -193,7 +198,7 @@ declare namespace Boot {
 
   type Named = Pick<Api.Session, "id" | "title"> & Partial<Api.Session>;
   interface Chat {
-    session: Named | null; username: string;
+    session: Named | null; username: string; assistant: Api.Assistant | null;
     limits: { message_chars: number; file_bytes: number; files: number }; accept: string[]; self_corrective: string;
     workflows: Effort[]; default_workflow: string; has_archive: boolean; sample_documents: Api.Id[]; web_search: { by_default: boolean } | null; budgets: boolean;
   }

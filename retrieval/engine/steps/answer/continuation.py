@@ -70,7 +70,7 @@ def _passages(deps: Deps, begun: PartialAnswer, *, tokens: int) -> str:
 
 
 def _prompt(deps: Deps, begun: PartialAnswer, passages: str) -> Prompt:
-    return deps.prompt(
+    return deps.writing_prompt(
         "continue",
         history=quote_history(begun.question.history),
         passages=passages,

@@ -89,7 +89,7 @@ async def respond_directly(
     """None where no model can write it: nothing but a model can reply from a conversation."""
 
     def prompt() -> Prompt:
-        return deps.prompt(
+        return deps.writing_prompt(
             "direct_answer",
             memories=quote_memories(memories),
             history=quote_history(question.history),

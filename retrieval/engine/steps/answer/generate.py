@@ -180,7 +180,7 @@ def answer_prompt(
     deps: Deps, question: Question, passages: Sequence[ScoredChunk], way_out: WayOut
 ) -> Prompt:
     places = positions(len(passages), position_strategy(deps, question))
-    return deps.prompt(
+    return deps.writing_prompt(
         PROMPTS[way_out],
         history=quote_history(question.history),
         passages="\n\n".join(quote_source(number, passages[number - 1].chunk) for number in places),

@@ -199,6 +199,12 @@ export class Answer {
     replace(this.after, this.problem(text));
   }
 
+  /** One more thing to do about what went wrong. @param {string} label @param {() => unknown} act */
+  offer(label, act) {
+    const button = h("button", { type: "button", class: "button small primary", onclick: act }, label);
+    this.after.querySelector(".notice.is-error .button")?.before(button, " ");
+  }
+
   problem(text = gettext("The answer could not be written.")) {
     return h("div", { class: "notice is-error", role: "alert" }, icon("warn"), h("div", {}, h("p", {}, text),
       h("button", { type: "button", class: "button small", onclick: () => this.on.retry(this) }, icon("retry"), gettext("Try again"))));

@@ -22,6 +22,7 @@ const CLOCKS_DIFFER_MS = 60_000; // the site's and this browser's
 const SEARCHED_CHARS = 60;
 const FOLLOW_UPS_MS = 10_000; // after an answer, in which they are mostly found
 const USED_UP = "budget_used_up";
+const UNREADABLE = "assistant_collections_unreadable";
 
 /** @type {Boot.Chat} */
 const boot = bootData();
@@ -58,7 +59,8 @@ const transport = new Transport({
   onLostAsk: recoverAsk,
 });
 const composer = new Composer(byId("composer"), {
-  workflows: boot.workflows, standard: boot.default_workflow, limits: boot.limits, accept: boot.accept, page: boot.self_corrective, web: boot.web_search, username: boot.username,
+  workflows: boot.workflows, standard: boot.default_workflow, limits: boot.limits, accept: boot.accept, page: boot.self_corrective, web: boot.web_search, assistant: boot.assistant, username: boot.username,
+  onAssistant: () => { if (thread.scroll.classList.contains("is-welcome")) showWelcome(); },
   onSend: (text) => ask(text), onStop: stop,
 });
 composer.input.addEventListener("input", () => { asksOnceLoaded = false; }); // other words wait for another Enter
@@ -85,7 +87,7 @@ async function openSession(id, name = "", { push = true } = {}) {
   panel.close();
   transport.open(id);
   composer.setBusy(false);
-  composer.useDraft(id || "new", sessions.find(id)?.collections);
+  composer.useDraft(id || "new", sessions.find(id)?.collections, sessions.find(id)?.assistant);
   sessions.setCurrent(id);
   showTitle(name);
   if (push) history.pushState({ id, name }, "", id ? `/chat/${id}/` : "/");
@@ -134,6 +136,7 @@ async function loadMessages(id) {
 
 function showWelcome() {
   thread.showWelcome((text) => ask(text, "starter"), composer.named.documents.length > 0);
+  composer.assistant.greet(thread.list, (text) => ask(text));
 }
 
 /** With questions that what has been read now answers. */
@@ -296,6 +299,10 @@ function receive(event) {
       return;
     }
     failing.apply(event);
+    if (event.code === UNREADABLE) failing.offer(gettext("Ask without the assistant"), () => {
+      composer.assistant.choose(null);
+      retry(failing);
+    });
     thread.grew(true);
     announce(event.content);
     return;
@@ -371,6 +378,7 @@ function begin(event) {
   }
   if (pending) {
     composer.named.taken();
+    composer.assistant.taken();
     pending.id = event.message_id;
     thread.lastQuestionId(event.user_message_id);
     pending = null;

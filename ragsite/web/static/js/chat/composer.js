@@ -5,6 +5,7 @@ import { icon, query, replace, store } from "../dom.js";
 import { listenForDrops } from "../files.js";
 import { gettext, ngettext } from "../i18n.js";
 import { errorToast, menuButton } from "../ui.js";
+import { AssistantPick } from "./assistants.js";
 import { Effort } from "./effort.js";
 import { Filters } from "./filters.js";
 import { NamedDocuments } from "./named_documents.js";
@@ -25,11 +26,13 @@ export class Composer extends QuestionBox {
    * @param {string[]} options.accept suffixes of files, as ".pdf"
    * @param {string} options.page the self-corrective workflow's
    * @param {{by_default: boolean} | null} options.web null: no web search on this site
+   * @param {Api.Assistant | null} [options.assistant] the site's default
+   * @param {() => unknown} [options.onAssistant] another one was chosen
    * @param {string} options.username
    * @param {(text: string) => boolean} options.onSend false: not now, the text stays
    * @param {() => unknown} options.onStop
    */
-  constructor(form, { workflows, standard, limits, accept, page, web, username, onSend, onStop }) {
+  constructor(form, { workflows, standard, limits, accept, page, web, assistant = null, onAssistant = () => {}, username, onSend, onStop }) {
     super(form, { limit: limits.message_chars, onSend, onStop });
     this.limits = limits;
     this.accept = accept;
@@ -55,10 +58,30 @@ export class Composer extends QuestionBox {
     /** Whether the user wants the web; null: each workflow goes by its own rule. @type {boolean | null} */
     this.webChosen = webChosen ? webChosen === "1" : null;
     this.takeFiles();
+    this.assistant = new AssistantPick(query(form, "[data-assistant]"), { standard: assistant, onChange: () => this.followAssistant(onAssistant) });
     this.showPlaces = this.pickCollections(query(this.form, "[data-collections]"));
     this.effort = new Effort(query(form, "[data-workflow]"), { workflows, standard, page, kept: this.kept, onChange: () => this.showPlaces() });
     this.filters = new Filters(query(form, "[data-filters]"), () => this.filterQuery(), () => this.showChips());
+    this.adjust = query(form, "[data-adjust]");
+    this.adjust.addEventListener("click", () => this.showAdjusting(this.adjust.getAttribute("aria-expanded") !== "true"));
+    this.followAssistant(() => {});
+  }
+
+  /** What it decides is folded away, and left to it. @param {() => unknown} onAssistant */
+  followAssistant(onAssistant) {
+    const name = this.assistant.chosen?.name ?? "";
+    if (name !== this.effort.assistant) this.showAdjusting(false);
+    this.effort.follow(name);
     this.showPlaces();
+    onAssistant();
+  }
+
+  /** @param {boolean} isOpen */
+  showAdjusting(isOpen) {
+    const name = this.assistant.chosen?.name;
+    this.adjust.hidden = !name;
+    this.adjust.setAttribute("aria-expanded", String(isOpen));
+    this.form.classList.toggle("is-folded", Boolean(name) && !isOpen);
   }
 
   /** Whether the web will be searched where the documents are not enough. */
@@ -84,9 +107,12 @@ export class Composer extends QuestionBox {
   }
 
   // ------------------------------------------------------------------------------------------- conversations
-  /** Shows the draft, the files and the places of this session ("new" for none yet). @param {string} key @param {string[]} collections */
-  useDraft(key, collections = []) {
+  /** Shows the draft, the files, the places and the assistant of this session ("new" for none yet).
+   * @param {string} key @param {string[]} [collections] @param {{id?: Api.Id, name?: string}} [assistant] */
+  useDraft(key, collections = [], assistant) {
     super.useDraft(key);
+    this.effort.follow(""); // what was adjusted was for the conversation before
+    this.assistant.use(key === "new" ? undefined : /** @type {import("./assistants.js").Chosen} */ (assistant) ?? null);
     this.collections = collections.length ? new Set(collections) : null;
     this.showPlaces?.();
     this.filters.clear();
@@ -100,6 +126,8 @@ export class Composer extends QuestionBox {
     const collections = address.getAll("collections");
     if (collections.length) this.collections = new Set(collections);
     this.showPlaces();
+    const assistant = address.get("assistant");
+    if (assistant) this.assistant.choose(await api.get(`/api/assistants/${encodeURIComponent(assistant)}`));
     const words = await this.named.name(address);
     if (!words) return;
     this.input.value = words;
@@ -179,6 +207,7 @@ export class Composer extends QuestionBox {
     const { workflow, model, options: effort } = this.effort.settings();
     const options = { ...effort, ...(this.web && this.webChosen !== null ? { web_search: this.webChosen } : {}) };
     return {
+      ...this.assistant.settings(),
       ...(workflow ? { workflow } : {}),
       ...(model ? { model } : {}),
       ...(this.sessionId ? { session_id: this.sessionId } : {}),
@@ -224,19 +253,21 @@ export class Composer extends QuestionBox {
   pickCollections(button) {
     /** @type {Api.Collection[]} */
     let known = [];
-    const isSearched = (/** @type {Api.Collection} */ { address, searched }) => this.collections?.has(address) ?? searched;
+    const ofAssistant = () => this.assistant.chosen?.collections ?? [];
+    const isSearched = (/** @type {Api.Collection} */ { address, searched }) => this.collections?.has(address) ?? (ofAssistant().length ? ofAssistant().includes(address) : searched);
     const labelOf = (/** @type {Api.Collection} */ row) => collectionLabel(row, known, this.username);
     const show = () => {
       const chosen = known.filter(isSearched);
       if (known.length && this.collections?.size) this.collections = chosen.length ? new Set(chosen.map(({ address }) => address)) : null; // others have gone
-      const label = !this.collections ? gettext("All collections") : !chosen.length ? gettext("Choose a collection")
+      const all = ofAssistant().length ? gettext("As the assistant") : gettext("All collections");
+      const label = !this.collections ? all : !chosen.length ? gettext("Choose a collection")
         : chosen.length === 1 ? labelOf(chosen[0]) : ngettext("{count} collection", "{count} collections", chosen.length);
       replace(button, icon("folder"), this.searchesWeb ? gettext("{places} + web", { places: label }) : label, icon("chevron"));
       this.showButton();
     };
     /** @param {(row: Api.Collection) => boolean} holds */
     const choose = (holds) => {
-      const differs = known.some((row) => holds(row) !== row.searched);
+      const differs = ofAssistant().length > 0 || known.some((row) => holds(row) !== row.searched);
       this.collections = differs ? new Set(known.filter(holds).map(({ address }) => address)) : null;
       show();
     };
@@ -250,7 +281,9 @@ export class Composer extends QuestionBox {
     };
     const reading = read();
     menuButton(button, () => reading.then(() => [
-      { label: gettext("All collections"), checked: !this.collections, run: () => choose(this.collections ? ({ searched }) => searched : () => false) },
+      ofAssistant().length
+        ? { label: gettext("As the assistant"), hint: this.assistant.chosen?.name, checked: !this.collections, run: () => { this.collections = null; show(); } }
+        : { label: gettext("All collections"), checked: !this.collections, run: () => choose(this.collections ? ({ searched }) => searched : () => false) },
       ...known.map((row) => ({
         label: labelOf(row), hint: ngettext("{count} document", "{count} documents", row.document_count), checked: isSearched(row), run: () => choose((other) => isSearched(other) !== (other === row)),
       })),

@@ -28,6 +28,10 @@ export class Effort {
     /** The model that writes the answers; "": the site's own. */
     this.model = kept.get("model") ?? "";
     if (this.model) void this.offered(); // it may have gone
+    /** The name of the assistant that decides it, unless the reader does for this conversation. */
+    this.assistant = "";
+    /** @type {{now: Boot.Effort, chosen: boolean, model: string} | null} the reader's own, while there is an assistant */
+    this.own = null;
     this.now = found ?? this.effortOf(standard) ?? this.find(false, standard) ?? workflows[0];
     this.show();
     menuButton(button, () => this.items(), { align: "start", title: gettext("How thorough the answer is") });
@@ -43,13 +47,28 @@ export class Effort {
     return this.all.find((one) => one.is_effort && one.workflow === workflow && !Object.keys(one.options).length);
   }
 
+  /** With an assistant, or ("") with none. @param {string} name */
+  follow(name) {
+    if (name === this.assistant) return;
+    const own = this.own ?? { now: this.now, chosen: this.chosen, model: this.model };
+    this.own = name ? own : null;
+    Object.assign(this, name ? { chosen: false, model: "" } : own);
+    this.assistant = name;
+    this.show();
+  }
+
+  /** Whether the assistant decides how thorough the answer is. */
+  get isLeft() {
+    return this.assistant !== "" && !this.chosen;
+  }
+
   get workflow() {
     return this.now.workflow;
   }
 
   /** @returns {{workflow?: string, model?: string, options: Api.Options}} */
   settings() {
-    return { ...(this.chosen ? { workflow: this.workflow } : {}), ...(this.model ? { model: this.model } : {}), options: this.now.options };
+    return { ...(this.chosen ? { workflow: this.workflow } : {}), ...(this.model ? { model: this.model } : {}), options: this.isLeft ? {} : this.now.options };
   }
 
   /** The models that a question may choose, the site's own first. @returns {Promise<string[]>} */
@@ -65,26 +84,36 @@ export class Effort {
   /** @param {string} model */
   chooseModel(model) {
     this.model = model;
-    this.kept.set("model", model || null);
+    if (!this.assistant) this.kept.set("model", model || null);
     this.show();
   }
 
   show() {
-    replace(this.button, icon("flow"), [this.now.label, this.model].filter(Boolean).join(" · "), icon("chevron"));
+    replace(this.button, icon("flow"), [this.isLeft ? gettext("As the assistant") : this.now.label, this.model].filter(Boolean).join(" · "), icon("chevron"));
   }
 
   /** @param {Boot.Effort} one */
   choose(one) {
     this.now = one;
     this.chosen = true;
-    this.kept.set("effort", one.is_effort ? one.name : null);
-    this.kept.set("workflow", one.is_effort ? null : one.name);
+    if (!this.assistant) {
+      this.kept.set("effort", one.is_effort ? one.name : null);
+      this.kept.set("workflow", one.is_effort ? null : one.name);
+    }
+    this.show();
+    this.onChange();
+  }
+
+  /** Leaves it to the assistant. */
+  leave() {
+    this.chosen = false;
+    this.model = "";
     this.show();
     this.onChange();
   }
 
   /** @param {Boot.Effort} one @returns {Ui.MenuItem} */
-  item(one, checked = one === this.now) {
+  item(one, checked = one === this.now && !this.isLeft) {
     return { label: one.label, hint: one.hint, checked, radio: true, run: () => this.choose(one) };
   }
 
@@ -96,7 +125,10 @@ export class Effort {
 
   /** @returns {Ui.MenuItem[]} */
   items() {
-    return [...this.all.filter((one) => one.is_effort).map((one) => this.item(one)), { heading: "" }, { label: gettext("Advanced"), icon: "settings", opens: () => this.advanced() }];
+    /** @type {Ui.MenuItem[]} */
+    const left = this.assistant ? [{ label: gettext("As the assistant"), hint: this.assistant, checked: this.isLeft, radio: true, run: () => this.leave() }] : [];
+    const efforts = this.all.filter((one) => one.is_effort).map((one) => this.item(one));
+    return [...left, ...efforts, { heading: "" }, { label: gettext("Workflow and model"), icon: "settings", opens: () => this.advanced() }];
   }
 
   /** Every workflow, and the models where there are several; who chooses an effort's workflow has chosen that.

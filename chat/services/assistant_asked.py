@@ -1,0 +1,122 @@
+"""By which assistant a question is asked, and what that gives of its request: what the request names itself holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from chat.assistant_selectors import assistant_get, visible_assistants
+from chat.errors import AssistantCollectionsUnreadableError
+from chat.models import Assistant, Session
+from chat.services.default_assistant import default_assistant
+from retrieval.engine.values import AskedBy, SearchScope
+from retrieval.engine.workflows.registry import offered_workflows
+from retrieval.knowledge.scopes import scope_readable
+
+KEPT = ("name", "version", "instructions", "collections", "unreadable", "lost", "gone")
+
+
+def without_given(request: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an earlier request was named in it, and not given by its assistant."""
+    given: Mapping[str, Any] = request.get("assistant", {}).get("given", {})
+    named = {name: value for name, value in request.items() if name not in given}
+    if "collections" in given:
+        named.pop("collection_ids", None)
+    if "options" in given:
+        own = {
+            name: value
+            for name, value in request.get("options", {}).items()
+            if name not in given["options"]
+        }
+        named |= {"options": own} if own else {}
+    return named
+
+
+def assistant_take(
+    request: dict[str, Any], *, user: User, session: Session, as_before: bool
+) -> SearchScope | None:
+    """Complete `request` by what its assistant gives, and keep that in it as `assistant`. The scope: where the
+    assistant decides it.
+
+    An assistant that the request names by its address counts ("": none), else the one of the earlier request
+    (as_before), else the session's, for a new session the site's default. One that is gone since changes nothing, which
+    is kept, too. Raises AssistantNotFoundError for an address, AssistantCollectionsUnreadableError.
+    """
+    chosen = request.pop("assistant", {} if as_before else None)
+    known: Mapping[str, Any] = {}
+    assistant: Assistant | None = None
+    if isinstance(chosen, str):
+        assistant = assistant_get(user=user, address=chosen) if chosen else None
+    elif chosen is None and session._state.adding:
+        assistant = default_assistant()
+    else:
+        known = session.assistant if chosen is None else chosen
+        assistant = _remembered(known, user=user)
+    session.assistant = {}
+    if assistant is None:
+        if known:
+            request["assistant"] = {"id": known["id"], "name": known["name"], "gone": True}
+        return None
+    session.assistant = {"id": str(assistant.pk), "name": assistant.name}
+    about: dict[str, Any] = {
+        **session.assistant,
+        "version": assistant.version,
+        "instructions": assistant.instructions,
+    }
+    given = _given(assistant, request, about)
+    scope = None
+    if assistant.collections and not {"collections", "documents"} & request.keys():
+        scope, addresses = scope_readable(user=user, ids=assistant.collections)
+        if not addresses:
+            raise AssistantCollectionsUnreadableError(assistant.name)
+        given["collections"] = addresses
+        request["collection_ids"] = list(scope.ids)
+        about["collections"] = len(assistant.collections)
+        about["unreadable"] = len(assistant.collections) - len(addresses)
+    options = {**given.get("options", {}), **request.get("options", {})}
+    request.update(given)
+    if options:
+        request["options"] = options
+    request["assistant"] = about | {"given": given}
+    return scope
+
+
+def _remembered(known: Mapping[str, Any], *, user: User) -> Assistant | None:
+    """The site's default is at hand, and everybody's."""
+    if not known:
+        return None
+    default = default_assistant()
+    if default is not None and str(default.pk) == known["id"]:
+        return default
+    return visible_assistants(user).filter(pk=known["id"]).first()
+
+
+def _given(
+    assistant: Assistant, request: Mapping[str, Any], about: dict[str, Any]
+) -> dict[str, Any]:
+    """But for collections. Options belong to a workflow: they count where that does."""
+    given: dict[str, Any] = {}
+    if "workflow" not in request:
+        if assistant.workflow and assistant.workflow not in offered_workflows(settings.RAG):
+            about["lost"] = [assistant.workflow]
+        elif assistant.workflow:
+            given["workflow"] = assistant.workflow
+        if assistant.options and "lost" not in about:
+            given["options"] = assistant.options
+    for field in ("filters", "model"):
+        value = getattr(assistant, field)
+        if value and field not in request:
+            given[field] = value
+    return given
+
+
+def asked_by(request: Mapping[str, Any]) -> AskedBy | None:
+    """As the engine has it."""
+    about = request.get("assistant")
+    if not about:
+        return None
+    values = {name: about[name] for name in KEPT if name in about}
+    return AskedBy(**values | {"lost": tuple(values.get("lost", ()))})

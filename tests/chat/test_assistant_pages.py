@@ -1,0 +1,197 @@
+"""The pages and the API of assistants: who may see, change and share which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
+
+from chat.models import Assistant
+from tests.clients import client_of
+from tests.factories import CollectionFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner() -> User:
+    return UserFactory(username="maria")
+
+
+@pytest.fixture
+def page(owner: User) -> Client:
+    return client_of(owner)
+
+
+@pytest.fixture
+def rules(owner: User) -> Assistant:
+    return Assistant.objects.create(owner=owner, name="Rules", instructions="Be brief.")
+
+
+def sent(client: Client, method: str, path: str, body: Any = None) -> Any:
+    return getattr(client, method)(path, body, content_type="application/json")
+
+
+def test_it_is_made_changed_and_deleted_on_its_pages(page: Client, owner: User) -> None:
+    notes = CollectionFactory(owner=owner, name="notes", visibility="private")
+    entered = {
+        "name": "Leave",
+        "instructions": "Use a list.",
+        "collections": [str(notes.pk)],
+        "way": "quick",
+        "department": "HR",
+        "tags": "pay, leave",
+        "starters": "How long is parental leave?\n\nWho approves it?",
+    }
+    assert page.post("/assistants/new/", entered).status_code == 302
+    made = Assistant.objects.get()
+    assert (made.owner, made.visibility, made.version) == (owner, "private", 1)
+    assert (made.collections, made.workflow) == ([str(notes.pk)], "corrective")
+    assert made.options["rewrite"] is False
+    assert made.filters == {"department": "HR", "tags": ["pay", "leave"]}
+    assert made.starters == ["How long is parental leave?", "Who approves it?"]
+    shown = page.get(f"/assistants/{made.pk}/").content.decode()
+    assert "Use a list." in shown and "Try it" in shown
+    assert (
+        page.post(f"/assistants/{made.pk}/", entered | {"instructions": "Short."}).status_code
+        == 302
+    )
+    made.refresh_from_db()
+    assert (made.instructions, made.version) == ("Short.", 2)
+    assert page.post(f"/assistants/{made.pk}/delete/").status_code == 302
+    assert not Assistant.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("entered", "said"),
+    [
+        ({"name": ""}, "This field is required."),
+        ({"name": "Rules"}, "You already have an assistant of this name."),
+        ({"name": "a/b"}, "Use letters, digits"),
+        ({"name": "New", "instructions": "x" * 4001}, "4000"),
+        ({"name": "New", "starters": "1?\n2?\n3?\n4?\n5?"}, "no more than 4"),
+        ({"name": "New", "collections": ["None such"]}, "None such"),
+        ({"name": "New", "policy_year": "12"}, "1000"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(
+    page: Client, rules: Assistant, entered: dict[str, Any], said: str
+) -> None:
+    answer = page.post("/assistants/new/", entered)
+    assert answer.status_code == 400
+    assert said in answer.content.decode()
+    assert Assistant.objects.count() == 1
+
+
+def test_a_stranger_sees_and_changes_nothing_of_a_private_one(rules: Assistant) -> None:
+    other = client_of(UserFactory())
+    assert "Rules" not in other.get("/assistants/").content.decode()
+    for path in ("", "sharing/"):
+        assert other.get(f"/assistants/{rules.pk}/{path}").status_code == 404
+    for path in ("copy/", "delete/"):
+        assert other.post(f"/assistants/{rules.pk}/{path}").status_code == 404
+    assert sent(other, "get", f"/api/assistants/{rules.pk}").status_code == 404
+    assert sent(other, "get", "/api/assistants").json()["count"] == 0
+    assert Client().get("/assistants/").status_code == 302
+
+
+def test_whom_it_is_shared_with_uses_and_duplicates_it_but_cannot_change_it(
+    page: Client, owner: User, rules: Assistant
+) -> None:
+    ben = UserFactory(username="ben")
+    law = Group.objects.create(name="law")
+    law.user_set.add(owner, UserFactory(username="cleo"))
+    address = f"/assistants/{rules.pk}/sharing/"
+    for name in ("ben", "law"):
+        assert page.post(address, {"action": "add", "name": name}).status_code == 302
+    told = page.post(address, {"action": "add", "name": "be"}).content.decode()
+    assert "There is no person or group “be”" in told
+    for user in (ben, User.objects.get(username="cleo")):
+        reader = client_of(user)
+        seen = sent(reader, "get", "/api/assistants/maria%2FRules").json()
+        assert (seen["owned"], seen["people"], seen["instructions"]) == (False, [], "Be brief.")
+        assert (
+            sent(reader, "patch", f"/api/assistants/{rules.pk}", {"name": "X"}).status_code == 403
+        )
+        assert reader.get(f"/assistants/{rules.pk}/").status_code == 404
+    assert client_of(ben).post(f"/assistants/{rules.pk}/copy/").status_code == 302
+    assert ben.assistants.get().instructions == "Be brief."
+    for name in ("ben", "law"):
+        page.post(address, {"action": "remove", "name": name})
+    rules.refresh_from_db()
+    assert rules.visibility == "private"
+    page.post(address, {"action": "publish"})
+    rules.refresh_from_db()
+    assert rules.visibility == "private"  # that takes a permission
+    owner.user_permissions.add(Permission.objects.get(codename="publish_collection"))
+    page.post(address, {"action": "publish"})
+    assert sent(client_of(UserFactory()), "get", f"/api/assistants/{rules.pk}").status_code == 200
+
+
+def test_a_copy_of_one_whose_collections_are_withdrawn_does_not_look_everywhere(
+    owner: User, rules: Assistant
+) -> None:
+    notes = CollectionFactory(owner=owner, visibility="private")
+    Assistant.objects.filter(pk=rules.pk).update(collections=[str(notes.pk)], visibility="public")
+    ben = UserFactory(username="ben")
+    client_of(ben).post(f"/assistants/{rules.pk}/copy/")
+    copy = sent(client_of(ben), "get", "/api/assistants/Rules").json()
+    assert (copy["owner"], copy["collections"], copy["unreadable"]) == ("ben", [], 1)
+    shown = client_of(ben).get(f"/assistants/{copy['id']}/").content.decode()
+    assert "A collection that you can no longer read" in shown
+
+
+def test_only_a_superuser_sets_the_sites_default_and_only_a_public_one_of_the_site() -> None:
+    admin = UserFactory(is_staff=True, is_superuser=True)
+    staff = client_of(UserFactory(is_staff=True))
+    made = sent(staff, "post", "/api/assistants", {"name": "House", "of_site": True})
+    key = made.json()["id"]
+    address = f"/assistants/{key}/sharing/"
+    root = client_of(admin)
+    assert (
+        "Only an assistant of the site"
+        in root.post(address, {"action": "default"}).content.decode()
+    )
+    root.post(address, {"action": "publish"})
+    staff.post(address, {"action": "default"})
+    assert not Assistant.objects.filter(is_default=True).exists()
+    root.post(address, {"action": "default"})
+    assert Assistant.objects.get(is_default=True).name == "House"
+    root.post(address, {"action": "withdraw"})
+    assert not Assistant.objects.filter(is_default=True).exists()
+    own = sent(client_of(UserFactory()), "post", "/api/assistants", {"name": "X", "of_site": True})
+    assert own.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"name": "New", "collections": ["none"]}, 400),
+        ({"name": "New", "workflow": "none"}, 400),
+        ({"name": "New", "filters": {"colour": "red"}}, 400),
+        ({"name": "New", "starters": ["?"] * 5}, 400),
+        ({"name": "New", "visibility": "shared"}, 400),
+        ({"name": "New", "visibility": "public"}, 403),
+        ({"name": "Rules"}, 409),
+        ({}, 400),
+    ],
+)
+def test_the_api_says_what_is_wrong(
+    page: Client, rules: Assistant, body: dict[str, Any], status: int
+) -> None:
+    answer = sent(page, "post", "/api/assistants", body)
+    assert answer.status_code == status
+    assert answer.json()["error"]["message"]
+    assert Assistant.objects.count() == 1
+
+
+def test_the_api_changes_what_is_named_and_counts_a_version(page: Client, rules: Assistant) -> None:
+    path = f"/api/assistants/{rules.pk}"
+    assert sent(page, "patch", path, {}).json()["version"] == 1
+    assert sent(page, "patch", path, {"description": "Short"}).json()["version"] == 1
+    changed = sent(page, "patch", path, {"instructions": "Long."}).json()
+    assert (changed["version"], changed["description"]) == (2, "Short")
+    assert sent(page, "delete", path).status_code == 204
+    assert sent(page, "get", path).status_code == 404
