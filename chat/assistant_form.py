@@ -122,7 +122,7 @@ class AssistantForm(forms.Form):
         way = self.ways.get(entered["way"], {"workflow": "", "options": {}})
         body = {
             **{name: entered[name] for name in plain},
-            "workflow": way["workflow"],
+            "workflow": way["workflow"] or None,
             "options": way["options"],
             "filters": {**filters, "tags": [tag for tag in tags if tag]},
             "starters": [line for line in entered["starters"].splitlines() if line.strip()],

@@ -49,7 +49,7 @@ class AssistantInputSerializer(StrictSerializer):
         help_text="Empty: all that the asker's questions search unasked. An assistant lends no permission.",
     )
     workflow = serializers.ChoiceField(
-        choices=available_workflows(), required=False, allow_blank=True
+        choices=available_workflows(), required=False, allow_null=True
     )
     options = OptionsSerializer(required=False, help_text="Of `workflow`.")
     filters = FiltersSerializer(required=False)
@@ -72,6 +72,8 @@ class AssistantInputSerializer(StrictSerializer):
     def values(self) -> dict[str, Any]:
         """As the services take them."""
         values: dict[str, Any] = dict(self.validated_data)
+        if "workflow" in values:
+            values["workflow"] = values["workflow"] or ""
         if "filters" in values:
             values["filters"] = {
                 name: value
