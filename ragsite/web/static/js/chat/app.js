@@ -319,6 +319,7 @@ function receive(event) {
     sessions.load().then(() => { // an edited first question names the conversation
       const listed = sessions.find(sessionId)?.title;
       if (listed) showTitle(listed);
+      composer.assistant.sync(sessions.find(sessionId)?.assistant);
     }, errorToast);
   }
 }

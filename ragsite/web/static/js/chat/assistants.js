@@ -59,6 +59,11 @@ export class AssistantPick {
     return this.isNamed ? { assistant: this.chosen?.id ?? "" } : {};
   }
 
+  /** As the site has it after an answer: it may be gone, or another tab has chosen. @param {{id?: Api.Id, name?: string} | undefined} known */
+  sync(known) {
+    if (known && !this.isNamed && known.id !== this.chosen?.id) this.use(/** @type {Chosen} */ (known));
+  }
+
   /** The site has it; what becomes of it from now on, the site says. */
   taken() {
     this.isNamed = false;
