@@ -5,10 +5,11 @@
 
 Makes its site in a temporary folder, on SQLite or, with --database, in a database of its own on that server, by SQL:
 400 collections, half of them the site's and public, that hold the documents with so many chunks each (two large ones
-hold a quarter of all), 20,000 conversations of one person with a question and an answer each, which stand at the desk,
-2,000 people, 5,000 gaps. Vectors are left out. Every list is asked by that person, an administrator, through Django's
-test client: what a browser waits for, without the network. Each figure is the middle of some runs after one that is not
-counted; `queries` counts all of them. --explain prints the plan of the slowest one.
+hold a quarter of all; 4,000 are overdue for review, and cited 25 times each), 20,000 conversations of one person with a
+question and an answer each, which stand at the desk, 2,000 people, 5,000 gaps. Vectors are left out. Every list is asked
+by that person, an administrator, through Django's test client: what a browser waits for, without the network. Each
+figure is the middle of some runs after one that is not counted; `queries` counts all of them. --explain prints the plan
+of the slowest one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from statistics import median
 from typing import Any
 
@@ -31,6 +33,7 @@ PEOPLE = 2_000
 GAPS = 5_000
 EVENTS = 20_000
 BROWSERS = 50
+CITED = 5  # documents of each answer
 WORDS = "Undergraduates may borrow ten books for four weeks; the librarian renews them twice. "
 
 
@@ -48,6 +51,7 @@ def make_site(documents: int, chunks: int) -> Any:
     _make_documents(ada, documents, chunks)
     _make_conversations(ada)
     _make_desk(ada, reader)
+    _make_overdue()
     analyse()
     return ada
 
@@ -159,6 +163,34 @@ def _make_conversations(ada: Any) -> None:
     )
 
 
+def _make_overdue() -> None:
+    from datetime import date
+
+    from chat.models import Message, Source
+    from retrieval.models import Document
+
+    even = [f"type {number}" for number in range(0, 8, 2)]
+    overdue = Document.objects.filter(policy_year=2003, doc_type__in=even)
+    overdue.update(review_due=date(2025, 1, 1))
+    documents = list(overdue.values_list("pk", flat=True))
+    answers = Message.objects.filter(role="assistant").values_list("pk", flat=True)
+    sources = (
+        Source(
+            message_id=answer,
+            marker=marker,
+            document_id=documents[(number * CITED + marker) % len(documents)],
+            chunk_id=str(number),
+            title="Rule",
+            text=WORDS,
+            cited=True,
+        )
+        for number, answer in enumerate(answers)
+        for marker in range(1, CITED + 1)
+    )
+    while batch := list(islice(sources, 5000)):
+        Source.objects.bulk_create(batch)
+
+
 def _make_desk(ada: Any, reader: Any) -> None:
     from allauth.usersessions.models import UserSession
     from django.contrib.admin.models import LogEntry
@@ -214,6 +246,10 @@ def addresses() -> list[str]:
         "/api/documents?collection=own 1",
         "/api/documents?collection=own 7",
         "/api/documents?versions=current",
+        "/api/documents?review=overdue",
+        "/api/review/documents",
+        "/api/review/documents?show=oldest",
+        "/api/review/documents?show=oldest&page=4000",
         "/api/documents/usage",
         f"/api/documents/{document.pk}",
         f"/api/documents/{document.pk}/chunks",
@@ -248,6 +284,8 @@ def addresses() -> list[str]:
         "/review/",
         "/review/?sort=worst",
         "/review/gaps/",
+        "/review/documents/",
+        "/review/documents/?show=oldest",
         f"/review/gaps/{gap.pk}/",
         "/review/golden/",
         "/review/ratings/",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -14,6 +14,7 @@ from ragsite.operations.notifications.services import notify
 from retrieval.knowledge.selectors import is_overdue, visible_documents
 from retrieval.models import Document
 
+MOST = 20_000  # documents of one run, those that wait longest; the next run goes on
 AT_ONCE = 500
 
 
@@ -25,30 +26,36 @@ def overdue_tell() -> int:
         status=Document.Status.READY,
         collection__conversation_id=None,
     )
-    batch = list(untold.select_related("collection").order_by("review_due", "pk")[:AT_ONCE])
-    left = _tell(batch, {one.pk: one.uploaded_by_id for one in batch})
-    remaining = [one for one in batch if one.pk in left]
-    _tell(remaining, {one.pk: one.collection.owner_id for one in remaining})
-    Document.objects.filter(
-        pk__in=[one.pk for one in batch], review_due__lt=timezone.localdate()
-    ).update(review_told=True)
-    return len(batch)
+    columns = ("pk", "uploaded_by", "collection__owner")
+    rows = list(untold.order_by("review_due", "pk").values_list(*columns)[:MOST])
+    left = _tell([pk for pk, _, _ in rows], {pk: uploader for pk, uploader, _ in rows})
+    _tell([pk for pk, _, _ in rows if pk in left], {pk: owner for pk, _, owner in rows})
+    for keys in _pieces([pk for pk, _, _ in rows]):
+        # One that has a later date since is told of then.
+        Document.objects.filter(pk__in=keys, review_due__lt=timezone.localdate()).update(
+            review_told=True
+        )
+    return len(rows)
 
 
-def _tell(documents: Iterable[Document], keepers: dict[UUID, int | None]) -> set[UUID]:
+def _tell(documents: Sequence[UUID], keepers: Mapping[UUID, int | None]) -> set[UUID]:
     """Each person once, of all of theirs. Returns the documents whose keeper is none, or may not see them any more."""
     of_person: dict[int, list[UUID]] = defaultdict(list)  # the longest overdue first
-    left = set[UUID]()
+    left = set(documents)
     for document in documents:
-        left.add(document.pk)
-        if keeper := keepers[document.pk]:
-            of_person[keeper].append(document.pk)
+        if keeper := keepers[document]:
+            of_person[keeper].append(document)
     for user in User.objects.filter(pk__in=of_person, is_active=True):
-        own = visible_documents(user).filter(pk__in=of_person[user.pk])
-        seen = set(own.values_list("pk", flat=True))
-        if not seen:
-            continue
-        first = next(pk for pk in of_person[user.pk] if pk in seen)
-        notify(Notification.Kind.DOCUMENT_OVERDUE, first, [user.pk], {user.pk: len(seen)})
-        left -= seen
+        seen = set[UUID]()
+        for keys in _pieces(of_person[user.pk]):
+            seen.update(visible_documents(user).filter(pk__in=keys).values_list("pk", flat=True))
+        if seen:
+            first = next(pk for pk in of_person[user.pk] if pk in seen)
+            notify(Notification.Kind.DOCUMENT_OVERDUE, first, [user.pk], {user.pk: len(seen)})
+            left -= seen
     return left
+
+
+def _pieces(keys: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
+    for start in range(0, len(keys), AT_ONCE):
+        yield keys[start : start + AT_ONCE]

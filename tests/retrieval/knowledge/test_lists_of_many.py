@@ -17,6 +17,7 @@ from retrieval.engine.values import EmbeddingSpace
 from retrieval.knowledge.selectors import (
     collection_list,
     document_list,
+    is_overdue,
     own_documents,
     visible_collections,
 )
@@ -56,7 +57,20 @@ def being_read(user: User) -> QuerySet[Any, Any]:
     )
 
 
-ORDERED = [(of_one_collection, "document_newest_of_collection"), (newest, "document_newest")]
+def overdue(user: User) -> QuerySet[Any, Any]:
+    return Document.objects.filter(is_overdue()).order_by("review_due", "pk")[:30]
+
+
+def untold(user: User) -> QuerySet[Any, Any]:
+    return Document.objects.filter(is_overdue(), review_told=False).order_by("review_due", "pk")
+
+
+ORDERED = [
+    (of_one_collection, "document_newest_of_collection"),
+    (newest, "document_newest"),
+    (overdue, "document_review_due"),
+    (untold, "document_review_untold"),
+]
 # SQLite, which sees no values when it plans, takes the index of all states.
 COUNTED = [(counted, "document_searched"), (being_read, "document_being_read")]
 
