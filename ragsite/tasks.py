@@ -13,9 +13,9 @@ from django.core.mail import EmailMessage
 
 from ragsite.accounts.personal_data import deletions_do
 from ragsite.core.errors import UnavailableError
-from ragsite.operations.notifications.changed_sources import changed_sources_tell
+from ragsite.operations.notifications.changed_sources import changed_sources_notify
 from ragsite.operations.notifications.emails import notifications_email
-from ragsite.operations.notifications.overdue_documents import overdue_tell
+from ragsite.operations.notifications.overdue_documents import overdue_notify
 from ragsite.operations.retention import retention_work
 from ragsite.operations.webhooks.delivery import webhook_deliver
 from retrieval.knowledge.services.samples import samples_load
@@ -70,15 +70,15 @@ def notifications_email_task() -> int:
 
 
 @shared_task
-def changed_sources_tell_task() -> int:
+def changed_sources_notify_task() -> int:
     """Tell who asked of documents that changed and that their answers cite. Returns to how many."""
-    return changed_sources_tell()
+    return changed_sources_notify()
 
 
 @shared_task
-def overdue_tell_task() -> int:
+def overdue_notify_task() -> int:
     """Tell whose documents are overdue for review. Returns how many documents."""
-    return overdue_tell()
+    return overdue_notify()
 
 
 @shared_task

@@ -1,4 +1,4 @@
-"""Who is told that a document has aged or has changed: whose it is, and who asked and was given an answer from it."""
+"""Who is notified that a document has aged or has changed: its keeper, and the askers whose answers cite it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from chat.models import Message
 from ragsite.models import Notification
-from ragsite.operations.notifications.changed_sources import changed_sources_tell
-from ragsite.operations.notifications.overdue_documents import overdue_tell
+from ragsite.operations.notifications.changed_sources import changed_sources_notify
+from ragsite.operations.notifications.overdue_documents import overdue_notify
 from retrieval.knowledge.services.documents import document_reingest, document_supersede
 from retrieval.models import Collection, CollectionPerson, Document, DocumentChange
 from tests.clients import api_of
@@ -83,7 +83,7 @@ def test_who_asked_is_told_once_that_a_cited_document_was_replaced(
     answer = answer_from(fees, reader)
     answer_from(fees, owner)
     replace(fees, by=owner)
-    assert changed_sources_tell() == 1
+    assert changed_sources_notify() == 1
     (row,) = told(reader)
     assert row["kind"] == "source.changed"
     assert row["text"] == (
@@ -97,7 +97,7 @@ def test_who_asked_is_told_once_that_a_cited_document_was_replaced(
     api_of(reader).post("/api/notifications/read")
     replace(Document.objects.get(replaces=fees), by=owner)
     document_reingest(document=Document.objects.latest("created_at"), by=owner)
-    assert changed_sources_tell() == 0
+    assert changed_sources_notify() == 0
     assert [one["is_read"] for one in told(reader)] == [True]
 
 
@@ -105,7 +105,7 @@ def test_many_answers_of_one_person_are_one_notification(fees: Document, owner: 
     reader = UserFactory()
     answers = [answer_from(fees, reader) for _ in range(3)]
     replace(fees, by=owner)
-    changed_sources_tell()
+    changed_sources_notify()
     (row,) = told(reader)
     assert "3 answers of yours" in row["text"] and row["address"].endswith(str(answers[-1].pk))
     assert not Message.objects.filter(role="assistant", source_changed_at=None).exists()
@@ -133,7 +133,7 @@ def test_nobody_is_told_of_what_is_not_theirs_to_know_or_does_not_stand_any_more
         case "closed":
             User.objects.filter(pk=reader.pk).update(is_active=False)
     replace(fees, by=owner)
-    assert changed_sources_tell() == 0
+    assert changed_sources_notify() == 0
     assert not Notification.objects.filter(kind="source.changed").exists()
     assert not DocumentChange.objects.exists()
 
@@ -141,7 +141,7 @@ def test_nobody_is_told_of_what_is_not_theirs_to_know_or_does_not_stand_any_more
 def test_an_answer_from_after_the_change_is_not_told_of(fees: Document, owner: User) -> None:
     replace(fees, by=owner)
     answer_from(fees, UserFactory())
-    assert changed_sources_tell() == 0
+    assert changed_sources_notify() == 0
 
 
 def test_who_is_beyond_the_bound_is_counted_in_the_log(
@@ -153,9 +153,9 @@ def test_who_is_beyond_the_bound_is_counted_in_the_log(
     answer_from(fees, first)
     answer_from(fees, last)
     replace(fees, by=owner)
-    assert changed_sources_tell() == 1
+    assert changed_sources_notify() == 1
     assert (len(told(first)), len(told(last))) == (0, 1)
-    assert "2 people cite it, of whom 1 are told" in caplog.text
+    assert "2 people cite it, of whom 1 are notified" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_document_that_is_read_again_counts_where_its_text_is_another(
     reader = UserFactory()
     answer_from(fees, reader)
     document_reingest(document=fees, by=owner)
-    assert changed_sources_tell() == 0  # it is being read
+    assert changed_sources_notify() == 0  # it is being read
     assert DocumentChange.objects.exists()
     start = 0
     for seq, text in enumerate(pieces):
@@ -177,7 +177,7 @@ def test_a_document_that_is_read_again_counts_where_its_text_is_another(
         )
         start += len(text)
     Document.objects.update(status=Document.Status.READY)
-    changed_sources_tell()
+    changed_sources_notify()
     assert bool(texts(reader)) is is_told
     assert not DocumentChange.objects.exists()
 
@@ -194,23 +194,23 @@ def test_files_of_a_conversation_are_not_noted(owner: User) -> None:
 
 # ------------------------------------------------------------------------------------------------ what has aged
 def overdue(document: Document) -> None:
-    Document.objects.filter(pk=document.pk).update(review_due=YESTERDAY, review_told=False)
+    Document.objects.filter(pk=document.pk).update(review_due=YESTERDAY, review_notified=False)
 
 
 def test_who_uploaded_a_document_is_told_once_a_date_that_it_is_overdue(
     fees: Document, owner: User
 ) -> None:
     overdue(fees)
-    assert (overdue_tell(), overdue_tell()) == (1, 0)
+    assert (overdue_notify(), overdue_notify()) == (1, 0)
     (row,) = told(owner)
     assert (row["kind"], row["text"]) == ("document.overdue", "“Fees” is overdue for review")
     assert row["address"] == f"/documents/{fees.pk}/"
     api_of(owner).post(f"/api/documents/{fees.pk}/reviewed", {"months": 1}, format="json")
     assert told(owner)[0]["detail"] == "It has been taken care of since."
-    assert overdue_tell() == 0
+    assert overdue_notify() == 0
     api_of(owner).post("/api/notifications/read")
     overdue(fees)
-    assert overdue_tell() == 1
+    assert overdue_notify() == 1
     assert [one["is_read"] for one in told(owner)] == [False]
 
 
@@ -218,7 +218,7 @@ def test_many_overdue_documents_are_one_notification(fees: Document, owner: User
     other = DocumentFactory(collection=fees.collection, uploaded_by=owner)
     for document in (fees, other):
         overdue(document)
-    overdue_tell()
+    overdue_notify()
     (row,) = told(owner)
     assert row["text"] == "2 documents of yours are overdue for review"
     assert row["address"] == "/documents/?review=overdue"
@@ -231,7 +231,7 @@ def test_where_the_uploader_sees_it_no_more_the_owner_is_told(owner: User) -> No
     document = DocumentFactory(collection=collection, uploaded_by=editor)
     person.delete()
     overdue(document)
-    overdue_tell()
+    overdue_notify()
     assert (len(told(editor)), len(texts(owner))) == (0, 1)
 
 
@@ -242,4 +242,4 @@ def test_neither_earlier_versions_nor_what_is_due_today_is_told(
     Document.objects.filter(pk=today.pk).update(review_due=timezone.localdate())
     overdue(fees)
     replace(fees, by=owner)
-    assert overdue_tell() == 0
+    assert overdue_notify() == 0

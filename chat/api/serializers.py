@@ -396,7 +396,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
     source_changed_at = serializers.DateTimeField(
         required=False,
         allow_null=True,
-        help_text="When who asked was told that a document which it cites has changed; null: none has.",
+        help_text="When the asker was notified that a document which it cites has changed; null: none has.",
     )
     being_read = serializers.IntegerField(
         required=False,

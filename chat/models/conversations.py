@@ -134,7 +134,7 @@ class Message(Leased):
     taken_over = models.PositiveSmallIntegerField(
         default=0, editable=False
     )  # times that its process had died
-    # A document that it cites was replaced, or reads otherwise, since; who asked was told then.
+    # A document that it cites was replaced, or reads otherwise, since; the asker was notified then.
     source_changed_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))

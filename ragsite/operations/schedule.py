@@ -34,8 +34,8 @@ INTERVALS = (  # name, task, every, period
     ("Delete accounts", "ragsite.tasks.deletions_do_task", 60, "seconds"),
     ("Find unanswered questions", "feedback.tasks.gaps_refresh_task", 10, "minutes"),
     ("See which questions are answered now", "feedback.tasks.gap_results_take_task", 30, "seconds"),
-    ("Tell of changed documents", "ragsite.tasks.changed_sources_tell_task", 60, "seconds"),
-    ("Tell of overdue reviews", "ragsite.tasks.overdue_tell_task", 1, "hours"),
+    ("Tell of changed documents", "ragsite.tasks.changed_sources_notify_task", 60, "seconds"),
+    ("Tell of overdue reviews", "ragsite.tasks.overdue_notify_task", 1, "hours"),
     ("Send notifications by e-mail", "ragsite.tasks.notifications_email_task", 60, "seconds"),
 )
 NIGHTLY = (  # name, task, hour, minute

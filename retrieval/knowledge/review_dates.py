@@ -29,7 +29,7 @@ def review_date_set(document: Document, collection: Collection) -> None:
     if due is None and collection.review_months is not None:
         due = months_after(came_in, collection.review_months)
     document.review_due = due
-    document.review_told = False
+    document.review_notified = False
 
 
 def review_date_of_next(earlier: Document) -> date | None:
@@ -47,7 +47,7 @@ def review_dates_refresh(collection: Collection) -> int:
     documents = Document.objects.filter(collection=collection, review_by=None)
     months = collection.review_months
     due = None if months is None else _MonthsLater(F("created_at"), months=months)
-    return documents.update(review_due=due, review_told=False)
+    return documents.update(review_due=due, review_notified=False)
 
 
 class _MonthsLater(Func):

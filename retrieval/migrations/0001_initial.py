@@ -130,7 +130,7 @@ class Migration(migrations.Migration):
                 ('version', models.PositiveIntegerField(default=1, editable=False)),
                 ('review_by', models.DateField(blank=True, help_text='Empty: as its collection says.', null=True, verbose_name='review by')),
                 ('review_due', models.DateField(blank=True, editable=False, null=True)),
-                ('review_told', models.BooleanField(default=False, editable=False)),
+                ('review_notified', models.BooleanField(default=False, editable=False)),
                 ('reviewed_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('reviewed_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
@@ -390,7 +390,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='document',
-            index=models.Index(condition=models.Q(('review_due__isnull', False), ('review_told', False), ('superseded_at', None)), fields=['review_due', 'id'], name='document_review_untold'),
+            index=models.Index(condition=models.Q(('review_due__isnull', False), ('review_notified', False), ('superseded_at', None)), fields=['review_due', 'id'], name='document_review_unnotified'),
         ),
         migrations.AddIndex(
             model_name='document',

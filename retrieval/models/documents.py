@@ -111,7 +111,9 @@ class Document(models.Model):
     )
     # Its own date, else that of its collection's rule (`retrieval.knowledge.services.reviews`).
     review_due = models.DateField(null=True, blank=True, editable=False)
-    review_told = models.BooleanField(default=False, editable=False)  # that this date has passed
+    review_notified = models.BooleanField(
+        default=False, editable=False
+    )  # that this date has passed
     reviewed_at = models.DateTimeField(null=True, blank=True, editable=False)
     reviewed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -167,8 +169,8 @@ class Document(models.Model):
             ),
             models.Index(
                 fields=["review_due", "id"],
-                condition=Q(review_due__isnull=False, superseded_at=None, review_told=False),
-                name="document_review_untold",
+                condition=Q(review_due__isnull=False, superseded_at=None, review_notified=False),
+                name="document_review_unnotified",
             ),
             TrigramIndex(fields=["title"], name="document_title_trigrams"),
             TrigramIndex(fields=["file_name"], name="document_file_name_trigrams"),
@@ -240,7 +242,7 @@ class DocumentKey(models.Model):
 
 
 class DocumentChange(models.Model):
-    """That a document was replaced or is read again, until those whose answers cite it are told.
+    """That a document was replaced or is read again, until those whose answers cite it are notified.
 
     former_text: a digest of what was read of it before; empty where a newer version has replaced it.
     """

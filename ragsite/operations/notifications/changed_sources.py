@@ -1,6 +1,6 @@
-"""Who asked is told, once for each answer, that a document which the answer cites has changed since.
+"""The asker is notified, once for each answer, that a document which it cites has changed since.
 
-The changes are rows, and go when everybody was told: a worker that was killed is followed by the next one.
+The changes are rows, and go when everybody was notified: a worker that was killed is followed by the next one.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from chat.selectors import REMEMBERED
 from ragsite.models import Notification
 from ragsite.operations.notifications.services import notify
 from retrieval.knowledge.selectors import visible_documents
-from retrieval.knowledge.services.changes import changes_to_tell, has_changed
+from retrieval.knowledge.services.changes import changes_to_notify_of, has_changed
 from retrieval.models import DocumentChange
 
 logger = logging.getLogger(__name__)
-WITHIN = timedelta(days=90)  # older answers are told of by their sources alone
+WITHIN = timedelta(days=90)  # of older answers the sources alone say it
 MOST_PEOPLE = 500  # of one change, those who asked last
 MOST_ANSWERS = 20_000  # of one change, the newest
 CHANGES_AT_ONCE = 50
 
 
-def changed_sources_tell() -> int:
-    """Returns how many people were told, each of one change."""
-    told = 0
-    for change in changes_to_tell()[:CHANGES_AT_ONCE]:
+def changed_sources_notify() -> int:
+    """Returns how many notifications were made."""
+    made = 0
+    for change in changes_to_notify_of()[:CHANGES_AT_ONCE]:
         if has_changed(change):
-            told += _tell(change)
+            made += _notify(change)
         DocumentChange.objects.filter(pk=change.pk, at=change.at).delete()
-    return told
+    return made
 
 
-def _tell(change: DocumentChange) -> int:
+def _notify(change: DocumentChange) -> int:
     answers: dict[int, list[UUID]] = {}  # by person, the newest first
     for user_id, message_id in _citing(change)[:MOST_ANSWERS]:
         of_person = answers.setdefault(user_id, [])
@@ -46,21 +46,21 @@ def _tell(change: DocumentChange) -> int:
             of_person.append(message_id)
     if len(answers) > MOST_PEOPLE:
         logger.warning(
-            "document %s: %s people cite it, of whom %s are told that it changed",
+            "document %s: %s people cite it, of whom %s are notified that it changed",
             change.document_id,
             len(answers),
             MOST_PEOPLE,
         )
     document = change.document.newer_version or change.document
-    told = 0
+    made = 0
     for user in User.objects.filter(pk__in=list(answers)[:MOST_PEOPLE]):
         if visible_documents(user).filter(pk=document.pk).exists():
-            told += _tell_person(user, answers[user.pk])
-    return told
+            made += _notify_person(user, answers[user.pk])
+    return made
 
 
 def _citing(change: DocumentChange) -> QuerySet[Source, tuple[int, UUID]]:
-    """Person and answer, the newest first: kept, shown, not told of yet, and not of who made the change."""
+    """Person and answer, the newest first: kept, shown, of which nobody was notified yet, and not of who made the change."""
     sources = Source.objects.filter(
         document_id=change.document_id,
         cited=True,
@@ -79,7 +79,7 @@ def _citing(change: DocumentChange) -> QuerySet[Source, tuple[int, UUID]]:
     return sources.order_by("-message__created_at", "message").values_list(*columns)
 
 
-def _tell_person(user: User, answers: list[UUID]) -> int:
+def _notify_person(user: User, answers: list[UUID]) -> int:
     marked = Message.objects.filter(pk__in=answers, source_changed_at=None).update(
         source_changed_at=timezone.now()
     )

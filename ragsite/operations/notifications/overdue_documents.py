@@ -1,4 +1,4 @@
-"""Whose documents are overdue for review is told, once for each document and date."""
+"""People are notified that documents of theirs are overdue for review, once for each document and date."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ MOST = 20_000  # documents of one run, those that wait longest; the next run goe
 AT_ONCE = 500
 
 
-def overdue_tell() -> int:
-    """Returns how many documents were told of, or have nobody to be told."""
-    untold = Document.objects.filter(
+def overdue_notify() -> int:
+    """Returns how many documents, those included that nobody is notified of."""
+    waiting = Document.objects.filter(
         is_overdue(),
-        review_told=False,
+        review_notified=False,
         status=Document.Status.READY,
         collection__conversation_id=None,
     )
     columns = ("pk", "uploaded_by", "collection__owner")
-    rows = list(untold.order_by("review_due", "pk").values_list(*columns)[:MOST])
-    left = _tell([pk for pk, _, _ in rows], {pk: uploader for pk, uploader, _ in rows})
-    _tell([pk for pk, _, _ in rows if pk in left], {pk: owner for pk, _, owner in rows})
+    rows = list(waiting.order_by("review_due", "pk").values_list(*columns)[:MOST])
+    left = _notify([pk for pk, _, _ in rows], {pk: uploader for pk, uploader, _ in rows})
+    _notify([pk for pk, _, _ in rows if pk in left], {pk: owner for pk, _, owner in rows})
     for keys in _pieces([pk for pk, _, _ in rows]):
-        # One that has a later date since is told of then.
+        # One that has got a later date meanwhile waits for that.
         Document.objects.filter(pk__in=keys, review_due__lt=timezone.localdate()).update(
-            review_told=True
+            review_notified=True
         )
     return len(rows)
 
 
-def _tell(documents: Sequence[UUID], keepers: Mapping[UUID, int | None]) -> set[UUID]:
+def _notify(documents: Sequence[UUID], keepers: Mapping[UUID, int | None]) -> set[UUID]:
     """Each person once, of all of theirs. Returns the documents whose keeper is none, or may not see them any more."""
     of_person: dict[int, list[UUID]] = defaultdict(list)  # the longest overdue first
     left = set(documents)

@@ -1,4 +1,4 @@
-"""That what a document says has changed: noted with the change, until those whose answers cite it were told."""
+"""That what a document says has changed: noted with the change, until those whose answers cite it are notified."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def replacement_note(*, document: Document, by_id: int | None) -> None:
 
 
 def reading_again_note(*, document: Document, by_id: int | None) -> None:
-    """Its text is about to be dropped and read again. A change that nobody was told of yet stays as it is."""
+    """Its text is about to be dropped and read again. A change of which nobody was notified yet stays as it is."""
     if document.collection.conversation_id is None and document.chunk_count:
         noted = {"by_id": by_id, "former_text": text_digest(document.pk)}
         DocumentChange.objects.get_or_create(document=document, defaults=noted)
@@ -38,8 +38,8 @@ def text_digest(document_id: UUID) -> str:
     return digest.hexdigest()
 
 
-def changes_to_tell() -> QuerySet[DocumentChange]:
-    """The oldest first; a document that is read again is told of when that is done."""
+def changes_to_notify_of() -> QuerySet[DocumentChange]:
+    """The oldest first; a document that is read again waits until that is done."""
     done = Q(former_text="") | Q(document__status=Document.Status.READY)
     return DocumentChange.objects.filter(done).select_related("document__collection").order_by("at")
 

@@ -165,7 +165,7 @@ def document_update(*, document: Document, changes: Mapping[str, Any]) -> Docume
         setattr(document, field, clean[field])
     if "review_by" in changed:
         review_date_set(document, document.collection)
-        changed += ["review_due", "review_told"]
+        changed += ["review_due", "review_notified"]
     document.save(update_fields=[*changed, "updated_at"])
     if (
         not set(changed).isdisjoint(INDEXED)
@@ -202,7 +202,7 @@ def document_move(*, document: Document, collection: Collection) -> Document:
     document.collection = collection
     if document.review_by is None:
         review_date_set(document, collection)
-    document.save(update_fields=["collection", "review_due", "review_told", "updated_at"])
+    document.save(update_fields=["collection", "review_due", "review_notified", "updated_at"])
     document.keys.all().delete()  # whoever pushes to the former collection changes nothing in this one
     old_space = collection_space(former)
     space = collection_space(collection)
@@ -228,7 +228,7 @@ def document_supersede(*, document_id: UUID, by_id: int | None = None) -> None:
     if document is None:
         return
     document.superseded_at = timezone.now()
-    document.save(update_fields=["superseded_at"])  # its keeper is told by the signal
+    document.save(update_fields=["superseded_at"])  # its keeper is notified by the signal
     replacement_note(document=document, by_id=by_id)
     Chunk.objects.filter(document=document).update(indexed=False, embedded=False)
     if space := collection_space(document.collection):

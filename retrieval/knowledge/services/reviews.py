@@ -34,7 +34,7 @@ def document_reviewed(*, document: Document, by: User, months: int | None = None
     document.reviewed_at = timezone.now()
     document.reviewed_by = by
     document.save(
-        update_fields=["review_by", "review_due", "review_told", "reviewed_at", "reviewed_by"]
+        update_fields=["review_by", "review_due", "review_notified", "reviewed_at", "reviewed_by"]
     )
     collection_touch(collection_id=document.collection_id)
     return document

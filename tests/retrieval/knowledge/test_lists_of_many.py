@@ -61,15 +61,15 @@ def overdue(user: User) -> QuerySet[Any, Any]:
     return Document.objects.filter(is_overdue()).order_by("review_due", "pk")[:30]
 
 
-def untold(user: User) -> QuerySet[Any, Any]:
-    return Document.objects.filter(is_overdue(), review_told=False).order_by("review_due", "pk")
+def unnotified(user: User) -> QuerySet[Any, Any]:
+    return Document.objects.filter(is_overdue(), review_notified=False).order_by("review_due", "pk")
 
 
 ORDERED = [
     (of_one_collection, "document_newest_of_collection"),
     (newest, "document_newest"),
     (overdue, "document_review_due"),
-    (untold, "document_review_untold"),
+    (unnotified, "document_review_unnotified"),
 ]
 # SQLite, which sees no values when it plans, takes the index of all states.
 COUNTED = [(counted, "document_searched"), (being_read, "document_being_read")]
