@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from retrieval.knowledge import views
+from retrieval.knowledge import count_page, views
 from retrieval.knowledge.api import (
     bulk,
     collections,
@@ -24,6 +24,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/names/", views.names_offered, name="names_offered"),
     path("documents/collections/<uuid:collection_id>/sharing/", views.sharing_page, name="sharing"),
     path("documents/<uuid:document_id>/sharing/", views.document_sharing, name="document_sharing"),
+    path("documents/count/", count_page.count_page, name="count"),
     path("documents/search/", views.search_page, name="search"),
     path("documents/sources/", views.sources_page, name="sources"),
     path("documents/sources/<uuid:source_id>/", views.source_act, name="source_act"),

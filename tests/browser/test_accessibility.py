@@ -40,7 +40,7 @@ PAGES = (
     "/accounts/", "/accounts/email/", "/accounts/password/change/", "/accounts/2fa/", "/accounts/delete/",
     "/review/", "/review/log/", "/review/dashboard/",
     "/review/curated/", "/review/gaps/", "/review/boosts/", "/review/ratings/",
-    "/documents/sources/",
+    "/documents/sources/", "/documents/count/?words=leave",
     "/administration/", "/administration/people/", "/administration/budgets/",
     "/administration/health/", "/administration/log/",
     "/admin/", "/admin/chat/session/",

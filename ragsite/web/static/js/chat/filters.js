@@ -14,6 +14,8 @@ const FIELDS = {
   tags: [gettext("Tags"), gettext("Tag: {value}")],
 };
 
+const COUNT = { label: gettext("Count and list"), icon: "layers", href: "/documents/count/" };
+
 /** What a chip says. @param {Field} field @param {string | number} value */
 export const filterLabel = (field, value) => gettext(FIELDS[field][1], { value });
 
@@ -100,10 +102,12 @@ export class Filters {
       return [
         { heading: gettext("These documents have no department, type, year or tags yet.") },
         { label: gettext("Add them on the documents page"), icon: "documents", href: "/documents/" },
+        COUNT,
       ];
     }
-    return fields.flatMap((field) => [{ heading: FIELDS[field][0] }, ...values[field].map(({ value, count }) => ({
+    const choices = fields.flatMap((field) => [{ heading: FIELDS[field][0] }, ...values[field].map(({ value, count }) => ({
       label: String(value), note: String(count), checked: this.has(field, value), run: () => this.toggle(field, value),
     }))]);
+    return [...choices, { heading: gettext("All documents") }, COUNT];
   }
 }

@@ -1,0 +1,23 @@
+// Count and list: what documents can be filtered and compared by is offered in the form's fields.
+import { api } from "../api.js";
+import { byId, h, replace } from "../dom.js";
+
+const form = byId("count-form", HTMLFormElement);
+const collection = byId("c-collection", HTMLSelectElement);
+
+async function offer() {
+  const asked = new URLSearchParams(collection.value ? { collections: collection.value } : {});
+  /** @type {[Api.FilterValues, Api.CountColumns]} */
+  const [values, found] = await Promise.all([api.get(`/api/filters?${asked}`), api.get(`/api/count/columns?${asked}`)]);
+  replace(byId("c-departments"), values.department.map((one) => h("option", { value: one.value })));
+  replace(byId("c-types"), values.doc_type.map((one) => h("option", { value: one.value })));
+  replace(byId("c-columns"), found.columns.map((one) => h("option", { value: one.name })));
+}
+
+/** The fields can be filled in without it. */
+const offerQuietly = () => offer().catch(() => {});
+
+form.addEventListener("submit", () => form.setAttribute("aria-busy", "true"));
+window.addEventListener("pageshow", () => form.removeAttribute("aria-busy"));
+collection.addEventListener("change", offerQuietly);
+offerQuietly();
