@@ -20,7 +20,8 @@ class Feedback(Protocol):
         self, messages: QuerySet[Message], *, user: User | F | None = None
     ) -> QuerySet[Message]:
         """Each message gets a list `shown_ratings` of Rating: this user's ratings of it, or everybody's. user: or which
-        one, as a rating's row has it.
+        one, as a rating's row has it. With a user each also gets `sent_state`: of the request by which its question
+        was sent to a person, None: it was not.
 
         One more query, however many messages, and one for what this user's did; each rating has its user.
         """

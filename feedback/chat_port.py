@@ -5,10 +5,17 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import F, Prefetch, QuerySet
+from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
 
 from chat.models import Message
-from feedback.models import CuratedAnswer, CuratedSource, Evidence, Rating, Revision
+from feedback.models import (
+    CuratedAnswer,
+    CuratedSource,
+    Evidence,
+    GapRequest,
+    Rating,
+    Revision,
+)
 from feedback.ranking.snapshot import Content, Snapshot
 from feedback.rounds.live import SnapshotBoosts, content_of, manual_rules
 from ragsite.core.errors import NotFoundError
@@ -25,7 +32,10 @@ class ChatFeedback:
     ) -> QuerySet[Message]:
         ratings = Rating.objects.filter(user=user) if user else Rating.objects.all()
         ratings = ratings.select_related("user")
-        if user:  # what somebody's own did
+        if user:
+            sent = GapRequest.objects.filter(message=OuterRef("pk")).values("state")
+            messages = messages.annotate(sent_state=Subquery(sent[:1]))
+            # What somebody's own did.
             ratings = ratings.prefetch_related(
                 Prefetch("evidence", queryset=_in_force(), to_attr="in_force")
             )

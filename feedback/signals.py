@@ -4,7 +4,7 @@ conversations where ratings are, the review desk which answers were rated, and d
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection as Names
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -15,8 +15,10 @@ from chat.feedback import use_feedback
 from chat.review.records import answer_changed
 from feedback.chat_port import ChatFeedback
 from feedback.curation.curated import LiveCuratedAnswers
-from feedback.curation.gaps import gap_document_ready
-from feedback.models import Evidence, Rating
+from feedback.curation.gaps import gap_document_ready, questions_answered
+from feedback.models import Evidence, GapRequest, Rating
+from feedback.requests.asking import requests_pass_on
+from feedback.requests.settling import request_document_ready, requests_settle
 from feedback.rounds.deletions import lock_out_rounds
 from feedback.rounds.evidence import answer_touch
 from feedback.rounds.live import LiveBoosts
@@ -24,7 +26,7 @@ from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.questions import questions_forget, questions_of_person
 from ragsite.core.database import after_commit
 from retrieval.compose import use_ports
-from retrieval.models import Document
+from retrieval.models import Collection, Document
 
 
 def connect() -> None:
@@ -33,6 +35,8 @@ def connect() -> None:
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
+    pre_delete.connect(_collection_goes, sender=Collection, dispatch_uid="feedback.collection_goes")
+    questions_answered.connect(requests_settle, dispatch_uid="feedback.requests_settle")
     pre_delete.connect(_on_rating_pre_delete, sender=Rating, dispatch_uid="feedback.rating_goes")
     pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
@@ -67,12 +71,20 @@ def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
 
 
 def _document_saved(
-    sender: type[Model], instance: Document, update_fields: Collection[str] | None = None, **_: Any
+    sender: type[Model], instance: Document, update_fields: Names[str] | None = None, **_: Any
 ) -> None:
     """Its ingest is done: what was rated in it may stand in other chunks now."""
     if instance.status == Document.Status.READY and "status" in (update_fields or ()):
         after_commit(document_relocate, instance.pk)
+        after_commit(request_document_ready, instance.pk)  # before: it takes its own alone
         after_commit(gap_document_ready, instance.pk)
+
+
+def _collection_goes(sender: type[Model], instance: Collection, **_: Any) -> None:
+    """What was sent to its people is the curators' from now on."""
+    waiting = GapRequest.objects.filter(collection=instance, state=GapRequest.State.OPEN)
+    if ids := list(waiting.values_list("pk", flat=True)):
+        after_commit(requests_pass_on, ids)
 
 
 def _document_goes(sender: type[Model], instance: Document, **_: Any) -> None:

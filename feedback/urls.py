@@ -2,6 +2,8 @@ from django.urls import URLPattern, URLResolver, path
 
 from feedback.desk import boost_pages, curated_pages, gap_pages, golden_pages, revision_pages
 from feedback.ratings.api import MessageRatingApi, SourceRatingApi
+from feedback.requests import api as requests_api
+from feedback.requests import pages as request_pages
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path(
@@ -11,6 +13,39 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/messages/<uuid:message_id>/sources/<int:marker>/rating",
         SourceRatingApi.as_view(),
         name="source-rating",
+    ),
+    path(
+        "api/messages/<uuid:message_id>/ask-owner",
+        requests_api.AskOwnerApi.as_view(),
+        name="message-ask-owner",
+    ),
+    path("api/requests", requests_api.RequestsApi.as_view(), name="api-requests"),
+    path("api/requests/<uuid:request_id>", requests_api.RequestApi.as_view(), name="api-request"),
+    path(
+        "api/requests/<uuid:request_id>/reply",
+        requests_api.RequestReplyApi.as_view(),
+        name="api-request-reply",
+    ),
+    path(
+        "api/requests/<uuid:request_id>/decline",
+        requests_api.RequestDeclineApi.as_view(),
+        name="api-request-decline",
+    ),
+    path("requests/", request_pages.requests_page, name="requests"),
+    path("requests/<uuid:request_id>/", request_pages.request_page, name="request"),
+    path("requests/<uuid:request_id>/reply/", request_pages.request_reply, name="request_reply"),
+    path(
+        "requests/<uuid:request_id>/decline/", request_pages.request_refuse, name="request_decline"
+    ),
+    path(
+        "requests/<uuid:request_id>/document/",
+        request_pages.request_document,
+        name="request_document",
+    ),
+    path(
+        "requests/<uuid:request_id>/withdraw/",
+        request_pages.request_take_back,
+        name="request_withdraw",
     ),
     path("review/gaps/", gap_pages.gaps_list, name="review_gaps"),
     path("review/gaps/<int:gap_id>/", gap_pages.gap_page, name="review_gap"),

@@ -115,6 +115,11 @@ class Webhook(models.Model):
         DOCUMENT_FAILED = "document.failed", _("A document could not be read")
         ANSWER_RATED_DOWN = "answer.rated_down", _("An answer is rated down")
         GAP_OPENED = "gap.opened", _("An unanswered question is reported")
+        REQUEST_SENT = "request.sent", _("A question is sent to a person")
+        REQUEST_ENDED = (
+            "request.ended",
+            _("A question that was sent to a person is answered or declined"),
+        )
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100, verbose_name=_("name"))
@@ -153,6 +158,11 @@ class Notification(models.Model):
         )
         DOCUMENT_FAILED = "document.failed", _("A document of yours could not be read")
         DOCUMENT_REPLACED = "document.replaced", _("Somebody replaced a document of yours")
+        REQUEST_RECEIVED = "request.received", _("Somebody sends you a question to answer")
+        REQUEST_ENDED = (
+            "request.ended",
+            _("A question that you sent to a person was answered or declined"),
+        )
         RATINGS_APPLIED = "ratings.applied", _("Your ratings changed the order of sources")
         DOCUMENT_OVERDUE = "document.overdue", _("A document of yours is overdue for review")
         SOURCE_CHANGED = "source.changed", _("A document that an answer of yours cites has changed")

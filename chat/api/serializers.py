@@ -364,6 +364,17 @@ class AnswerSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="{id, by, on}: people had written and checked it beforehand.",
     )
+    written_by = serializers.DictField(
+        required=False,
+        allow_null=True,
+        help_text="{by, on}: a person wrote it, to whom the question was sent.",
+    )
+    sent_request = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="open, answered, declined or withdrawn: the question was sent to a person "
+        "(`/api/messages/{id}/ask-owner`).",
+    )
     clarification = ClarificationSerializer(required=False, allow_null=True)
     sources = SourceSerializer(many=True, required=False)
     overdue_sources = serializers.ListField(

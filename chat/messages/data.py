@@ -135,7 +135,10 @@ def _answer_record(message: Message) -> dict[str, Any]:
         for source in message.sources.all()
     ]
     steps = [_columns(step, STEP_FIELDS) for step in message.decision_steps.all()]
-    return _answer_fields(message, sources, steps) | {"rating": ratings.get(None)}
+    return _answer_fields(message, sources, steps) | {
+        "rating": ratings.get(None),
+        "sent_request": getattr(message, "sent_state", None),
+    }
 
 
 def _answer_fields(
@@ -156,6 +159,7 @@ def _answer_fields(
         "grounding": message.grounding or [],
         "support": message.support or None,
         "curated": message.curated,
+        "written_by": message.written_by,
         # Without the documents that the options stand for.
         "clarification": {name: clarification[name] for name in ("question", "options")}
         if clarification

@@ -45,6 +45,7 @@ class Migration(migrations.Migration):
                 ('support', models.CharField(blank=True, choices=[('full', 'Confirmed'), ('partly', 'Partly confirmed'), ('none', 'Not confirmed')], max_length=6, verbose_name='second look')),
                 ('curated', models.JSONField(blank=True, null=True)),
                 ('follow_ups', models.JSONField(blank=True, default=list)),
+                ('written_by', models.JSONField(blank=True, null=True)),
                 ('error', models.JSONField(blank=True, null=True)),
                 ('wordings', models.JSONField(blank=True, default=dict, editable=False)),
                 ('superseded', models.BooleanField(default=False, verbose_name='superseded')),

@@ -123,6 +123,7 @@ class Message(Leased):
     )
     curated = models.JSONField(null=True, blank=True)  # {id, by, on} of a checked answer
     follow_ups = models.JSONField(default=list, blank=True)  # questions that are offered below it
+    written_by = models.JSONField(null=True, blank=True)  # {by, on}: a person wrote it on request
     error = models.JSONField(null=True, blank=True)
     wordings = models.JSONField(
         default=dict, blank=True, editable=False

@@ -115,9 +115,9 @@ def has_desk(user: User | AnonymousUser) -> bool:
     )
 
 
-def people_at_the_desk() -> QuerySet[User]:
-    """Staff who may read there, superusers included: whom answers can be assigned to."""
-    people: QuerySet[User] = User.objects.with_perm(PERMISSIONS["read"], backend=BACKEND)
+def people_at_the_desk(right: Right = "read") -> QuerySet[User]:
+    """Staff who have a right, superusers included; who may read there can have answers assigned."""
+    people: QuerySet[User] = User.objects.with_perm(PERMISSIONS[right], backend=BACKEND)
     return people.filter(is_staff=True).order_by("username")
 
 

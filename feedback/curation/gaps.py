@@ -13,13 +13,15 @@ import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import numpy as np
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.dispatch import Signal
 from django.utils import timezone
 from numpy.typing import NDArray
@@ -27,7 +29,7 @@ from numpy.typing import NDArray
 from chat.models import Message, Replay
 from chat.review.replay.replays import replays_create
 from chat.review.roles import DeskAccess, desk_access
-from feedback.models import GapDocument, GapQuestion, KnowledgeGap, Rating
+from feedback.models import GapDocument, GapQuestion, GapRequest, KnowledgeGap, Rating
 from feedback.models.ratings import BAD_SCORE
 from feedback.rounds.questions import signature
 from ragsite.core.database import after_commit
@@ -58,8 +60,9 @@ questions_answered = Signal()
 
 # ------------------------------------------------------------------------------------------------ find
 def unanswered(since: Any) -> QuerySet[Message]:
-    """Questions that got no answer by a model's word, while everything was read, and badly rated answers; not those
-    that were written anew. Without a model nobody has said that the documents lack an answer."""
+    """Questions that got no answer by a model's word, while everything was read, badly rated answers, and questions
+    that wait for a person to whom they were sent; not those that were written anew. Without a model nobody has said
+    that the documents lack an answer."""
     bad = Rating.objects.filter(message=OuterRef("pk"), source=None, score__lte=BAD_SCORE).exclude(
         tags=ONLY_STYLE
     )
@@ -67,7 +70,8 @@ def unanswered(since: Any) -> QuerySet[Message]:
         session__kept=True, role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since
     )
     refused = Q(decision=Message.Decision.NO_ANSWER, being_read=0) & ~Q(model="")
-    return answers.filter(refused | Q(Exists(bad)), reply_to__isnull=False)
+    sent = GapRequest.objects.filter(message=OuterRef("pk"), state=GapRequest.State.OPEN)
+    return answers.filter(refused | Q(Exists(bad)) | Q(Exists(sent)), reply_to__isnull=False)
 
 
 def gaps_refresh() -> int:
@@ -84,11 +88,30 @@ def gaps_refresh() -> int:
         ).delete()
         new = still.exclude(pk__in=GapQuestion.objects.values("message")).select_related("reply_to")
         made = _place(list(new.order_by("-created_at")[:MOST_QUESTIONS])[::-1])
-        KnowledgeGap.objects.filter(questions=None, note="", assignee=None, documents=None).delete()
+        empty = KnowledgeGap.objects.filter(questions=None, requests=None, documents=None)
+        empty.filter(note="", assignee=None).delete()
         gap_results_take()
         return made
     finally:
         lease.release()
+
+
+def gap_of_answer(answer: Message) -> KnowledgeGap:
+    """The gap that an answer is in, put into one now where it is in none, and open again where that was closed."""
+    placed = GapQuestion.objects.filter(message=answer).select_related("gap")
+    question = placed.first()
+    if question is None:
+        with suppress(IntegrityError):  # another process was faster
+            _place([answer])
+        question = placed.get()
+    if question.gap.state == State.CLOSED:
+        _reopen(question.gap)
+    return question.gap
+
+
+def searched_words(answer: Message) -> str:
+    """Its question as the first search had it, by which its gap is found."""
+    return answer.searched_for or _question(answer)
 
 
 def _question(answer: Message) -> str:
@@ -97,7 +120,7 @@ def _question(answer: Message) -> str:
 
 def _place(answers: Sequence[Message]) -> int:
     """Each question into its gap, the oldest first. Returns how many gaps are new."""
-    texts = {answer.pk: answer.searched_for or _question(answer) for answer in answers}
+    texts = {answer.pk: searched_words(answer) for answer in answers}
     model, vectors = _embedded([text for text in texts.values() if text.strip()])
     leaders = _Leaders(model)
     if answers:
@@ -206,11 +229,17 @@ def _collection(request: Mapping[str, Any]) -> UUID | None:
 # ------------------------------------------------------------------------------------------------ read
 def gap_list(*, state: str = "", assignee: str = "") -> QuerySet[KnowledgeGap]:
     """The largest first, with `called` (its newest question), `count`, `people`, `newest_at`, `wordings`, `asked_again`
-    and `answered` (of these). assignee: a user name, "-" for nobody."""
+    and `answered` (of these), and `waiting`: questions of it that were sent to a person. assignee: a user name, "-" for
+    nobody."""
+    sent = GapRequest.objects.filter(gap=OuterRef("pk")).order_by("-sent_at", "-pk")
     newest = GapQuestion.objects.filter(gap=OuterRef("pk")).order_by("-message__created_at", "-pk")
     again = Q(questions__answered__isnull=False)
     gaps = KnowledgeGap.objects.select_related("assignee", "collection").annotate(
-        called=Subquery(newest.values("message__reply_to__text")[:1]),
+        called=Coalesce(
+            Subquery(newest.values("message__reply_to__text")[:1]),
+            Subquery(sent.values("question")[:1]),
+        ),
+        waiting=Count("requests", distinct=True, filter=Q(requests__state=GapRequest.State.OPEN)),
         count=Count("questions", distinct=True),
         people=Count("questions__message__session__user", distinct=True),
         newest_at=Max("questions__message__created_at"),
@@ -246,8 +275,9 @@ def _tell_of_closing(gap: KnowledgeGap, *, by: int) -> None:
     asked_again = gap.questions.filter(answered=None, replay__isnull=False).exists()
     if asked_again or gap.documents.filter(asked=False).exists():
         return
-    keys = gap.questions.exclude(answered=True).order_by().values_list("key", flat=True).distinct()
-    questions_answered.send(KnowledgeGap, gap_id=gap.pk, keys=list(keys), by=by)
+    keys = set(gap.questions.exclude(answered=True).values_list("key", flat=True))
+    keys |= set(gap.requests.filter(state=GapRequest.State.OPEN).values_list("key", flat=True))
+    questions_answered.send(KnowledgeGap, gap_id=gap.pk, keys=sorted(keys), by=by)
 
 
 @transaction.atomic

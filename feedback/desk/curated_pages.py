@@ -19,7 +19,9 @@ from chat.review.pages import desk_page
 from chat.review.roles import DeskAccess
 from feedback.curation.curated import Passage, curated_end, curated_outdated, curated_save
 from feedback.desk.acting import answer_named, in_force_page, problem_sentence, question_of, tell
-from feedback.models import CuratedAnswer
+from feedback.models import CuratedAnswer, GapRequest
+from feedback.requests.at_the_desk import request_proposed
+from feedback.requests.replying import gap_close_if_done, request_becomes_checked
 from ragsite.core.errors import AppError
 from ragsite.core.text import clean_text
 from retrieval.engine.text.markers import CITATION, cited_markers
@@ -92,13 +94,13 @@ class CuratedForm(forms.Form):
 
     def save(
         self, *, access: DeskAccess, message: Message | None, answer: CuratedAnswer | None
-    ) -> None:
+    ) -> CuratedAnswer:
         """With the passages that the text cites, numbered from 1 in their order. Raises ConflictError."""
         fields = self.cleaned_data
         places = {
             marker: place for place, marker in enumerate(sorted(cited_markers(fields["text"])), 1)
         }
-        curated_save(
+        return curated_save(
             by=access.user,
             question=fields["question"],
             wordings=fields["wordings"],
@@ -121,7 +123,11 @@ def curated_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 @desk_page("curate", methods=("GET", "HEAD", "POST"))
 def curated_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    """?answer= the reviewed answer, or ?change= a curated one: their passages can be cited."""
+    """?answer= the reviewed answer, ?change= a curated one, or ?request= a person's reply: their passages can be
+    cited."""
+    replied = request_proposed(as_uuid(request.GET.get("request", "")))
+    if replied is not None:
+        return _curated_of_reply(request, access, replied)
     answer: CuratedAnswer | None = None
     if changed := request.GET.get("change"):
         answer = get_object_or_404(CuratedAnswer, pk=as_uuid(changed), ended_at=None)
@@ -146,6 +152,31 @@ def curated_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "answer": message,
         "changed": answer,
     }
+    return render(request, "review/curated_form.html", context, status=400 if form.errors else 200)
+
+
+def _curated_of_reply(
+    request: HttpRequest, access: DeskAccess, replied: GapRequest
+) -> HttpResponse:
+    """Of the reply to a question that was sent to a person."""
+    passages = {
+        one.marker: Passage(one.document_id, one.title, one.text) for one in replied.sources.all()
+    }
+    initial = {"question": replied.question[:600], "text": replied.reply}
+    form = CuratedForm(request.POST or None, initial=initial, passages=passages)
+    if request.method == "POST" and form.is_valid():
+        try:
+            curated = form.save(access=access, message=replied.message, answer=None)
+        except AppError as error:
+            form.add_error(None, problem_sentence(error))
+        else:
+            request_becomes_checked(replied, curated)
+            gap_close_if_done(replied)
+            messages.success(
+                request, _("From now on, whoever asks this question gets this answer.")
+            )
+            return redirect("review_curated")
+    context = {"section": "review", "form": form, "passages": passages.items(), "replied": replied}
     return render(request, "review/curated_form.html", context, status=400 if form.errors else 200)
 
 

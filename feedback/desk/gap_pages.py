@@ -27,6 +27,7 @@ from feedback.curation.gaps import (
 )
 from feedback.desk.acting import A_PAGE, form_problem, tell
 from feedback.models import KnowledgeGap
+from feedback.requests.at_the_desk import gap_requests
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_file_name
@@ -77,6 +78,7 @@ def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpRe
         "waits": gap.questions.filter(replay__status__in=OPEN).exists()
         or any(row["reading"] for row in documents),
         "documents": documents,
+        "requests": gap_requests(gap, access),
         "targets": writable_collections(access.user)
         .filter(conversation_id=None)
         .select_related("owner")

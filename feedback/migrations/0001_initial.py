@@ -261,6 +261,48 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='GapRequest',
+            fields=[
+                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ('question', models.TextField()),
+                ('key', models.CharField(max_length=32)),
+                ('remark', models.TextField(blank=True, max_length=1000)),
+                ('sent_to', models.CharField(choices=[('collection', 'Owner and editors of the collection'), ('curators', 'Curators of the site')], max_length=10)),
+                ('state', models.CharField(choices=[('open', 'Waiting'), ('answered', 'Answered'), ('declined', 'Declined'), ('withdrawn', 'Withdrawn')], default='open', max_length=10)),
+                ('times', models.PositiveSmallIntegerField(default=1)),
+                ('sent_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('reply', models.TextField(blank=True, max_length=20000)),
+                ('asker', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('collection', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='sent_requests', to='retrieval.collection')),
+                ('curated', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='feedback.curatedanswer')),
+                ('ended_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='ended by')),
+                ('gap', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='requests', to='feedback.knowledgegap')),
+                ('message', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='sent_request', to='chat.message')),
+            ],
+            options={
+                'ordering': ['-sent_at', 'pk'],
+                'default_permissions': (),
+                'indexes': [models.Index(fields=['asker', '-sent_at'], name='request_of_asker'), models.Index(condition=models.Q(('state', 'open')), fields=['-sent_at'], name='request_that_waits')],
+            },
+        ),
+        migrations.CreateModel(
+            name='GapRequestSource',
+            fields=[
+                ('id', models.BigAutoField(primary_key=True, serialize=False)),
+                ('marker', models.PositiveSmallIntegerField()),
+                ('document_id', models.UUIDField()),
+                ('title', models.CharField(max_length=300)),
+                ('text', models.TextField()),
+                ('request', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sources', to='feedback.gaprequest')),
+            ],
+            options={
+                'ordering': ['request', 'marker'],
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('request', 'marker'), name='request_marker_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='ManualBoost',
             fields=[
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),

@@ -4,6 +4,7 @@ ratings      Rating: of one answer or source, by one user
 evidence     RatedQuestion, QuestionPair, RatedPassage, Evidence: votes for or against passages
 revisions    Revision, Boost, FeedbackState: boosts made of the evidence, and which are live
 gaps         KnowledgeGap, GapQuestion, GapDocument: what the documents do not answer, as to-dos
+requests     GapRequest, GapRequestSource: questions that were sent to a person
 curation     GoldenQuestion, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
 """
 
@@ -16,6 +17,7 @@ from feedback.models.evidence import (
 )
 from feedback.models.gaps import GapDocument, GapQuestion, KnowledgeGap
 from feedback.models.ratings import Rating
+from feedback.models.requests import GapRequest, GapRequestSource
 from feedback.models.revisions import Boost, FeedbackState, Revision, round_report
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "FeedbackState",
     "GapDocument",
     "GapQuestion",
+    "GapRequest",
+    "GapRequestSource",
     "GoldenQuestion",
     "KnowledgeGap",
     "ManualBoost",

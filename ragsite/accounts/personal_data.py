@@ -67,6 +67,7 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
     "voter": ("feedback.Evidence",),
     "made_by": ("chat.Replay",),
     "by": ("chat.DeskEvent",),
+    "asker": ("feedback.GapRequest",),
 }
 # Secrets, and what is the site's own.
 LEFT_OUT = {
@@ -188,6 +189,10 @@ def _erase(user: User) -> bool:
     """In short transactions; begun anew it goes on with what is left. False: another worker was faster."""
     _rows("retrieval.Document", user, "uploaded_by").exclude(collection__owner=user).update(
         uploaded_by=None
+    )
+    # Others may be at an answer: what waits stays without name, remark and conversation.
+    _rows("feedback.GapRequest", user, "asker").filter(state="open").update(
+        asker=None, message=None, collection=None, remark=""
     )
     for label, at_once in ERASED.items():
         rows = _rows(label, user)

@@ -122,7 +122,7 @@ class Migration(migrations.Migration):
             name='Notification',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('share.received', 'Somebody shares a collection with you'), ('question.answered', 'A question of yours that had no answer was taken care of'), ('document.failed', 'A document of yours could not be read'), ('document.replaced', 'Somebody replaced a document of yours'), ('ratings.applied', 'Your ratings changed the order of sources'), ('document.overdue', 'A document of yours is overdue for review'), ('source.changed', 'A document that an answer of yours cites has changed')], max_length=20)),
+                ('kind', models.CharField(choices=[('share.received', 'Somebody shares a collection with you'), ('question.answered', 'A question of yours that had no answer was taken care of'), ('document.failed', 'A document of yours could not be read'), ('document.replaced', 'Somebody replaced a document of yours'), ('request.received', 'Somebody sends you a question to answer'), ('request.ended', 'A question that you sent to a person was answered or declined'), ('ratings.applied', 'Your ratings changed the order of sources'), ('document.overdue', 'A document of yours is overdue for review'), ('source.changed', 'A document that an answer of yours cites has changed')], max_length=20)),
                 ('subject', models.CharField(max_length=36)),
                 ('count', models.PositiveIntegerField(default=1)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),

@@ -27,6 +27,7 @@ from chat.services.retention import (
     usage_erase,
     usage_over,
 )
+from feedback.requests.retention import requests_erase
 from feedback.rounds.retention import evidence_erase, evidence_over
 from ragsite.operations.notifications.services import (
     notifications_erase,
@@ -66,6 +67,8 @@ def retention_work() -> Iterator[tuple[str, int]]:
     if not age_of("paths"):
         prompts_erase()
     notifications_trim()
+    if days := age_of("conversations"):
+        requests_erase(now - timedelta(days=days))
     for kind, (_, erase) in KINDS.items():
         if age_of(kind):
             for count in erase(partial(rows_over, kind, now=now)):

@@ -77,6 +77,10 @@ CARRIED = (
     "feedback.CuratedAnswer",
     "feedback.CuratedSource",
     "feedback.ManualBoost",
+    "feedback.KnowledgeGap",
+    "feedback.GapDocument",
+    "feedback.GapRequest",
+    "feedback.GapRequestSource",
 )
 # What a new site finds out anew: it may have another embedding model.
 ANEW: dict[str, dict[str, Any]] = {

@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -47,7 +48,6 @@ def revisions_offered() -> Sequence[Any]:
     return get_feedback().revisions(limit=REVISIONS_OFFERED)
 
 
-@transaction.atomic
 def replays_create(
     *, access: DeskAccess, message_ids: Sequence[UUID], change: Mapping[str, Any]
 ) -> list[Replay]:
@@ -55,6 +55,15 @@ def replays_create(
 
     Raises NotFoundError where none is left, TooManyReplaysError.
     """
+    return replays_order(by=access.user, message_ids=message_ids, change=change)
+
+
+@transaction.atomic
+def replays_order(
+    *, by: User, message_ids: Sequence[UUID], change: Mapping[str, Any]
+) -> list[Replay]:
+    """The same for somebody without the desk, who sees no more of it than whether it answers: the caller knows that
+    they may have these questions asked again."""
     ended = Message.objects.filter(role=Message.Role.ASSISTANT, reply_to__isnull=False)
     found = (
         ended.exclude(status=Message.Status.STREAMING)
@@ -64,17 +73,14 @@ def replays_create(
     answers = [found[pk] for pk in message_ids if pk in found]
     if not answers:
         raise NotFoundError
-    if (
-        Replay.objects.filter(made_by=access.user, status__in=OPEN).count() + len(answers)
-        > MAX_OPEN
-    ):
+    if Replay.objects.filter(made_by=by, status__in=OPEN).count() + len(answers) > MAX_OPEN:
         raise TooManyReplaysError
     replays = Replay.objects.bulk_create(
         Replay(
             message=answer,
             question=answer.reply_to.text,  # type: ignore[union-attr]
             change=dict(change),
-            made_by=access.user,
+            made_by=by,
         )
         for answer in answers
     )

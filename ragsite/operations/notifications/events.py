@@ -14,10 +14,17 @@ from django.db.models import F, Model
 from django.db.models.signals import m2m_changed, post_save
 
 from feedback.curation.gaps import questions_answered
-from feedback.models import Boost, Evidence, GapDocument, GapQuestion, Revision
+from feedback.models import Boost, Evidence, GapDocument, GapQuestion, GapRequest, Revision
+from feedback.requests.addressees import people_to_tell
+from feedback.requests.asking import request_sent, request_withdrawn
+from feedback.requests.replying import request_ended
 from ragsite.core.database import after_commit
 from ragsite.models import Notification
-from ragsite.operations.notifications.services import notification_settle, notify
+from ragsite.operations.notifications.services import (
+    notification_settle,
+    notification_settle_for_all,
+    notify,
+)
 from retrieval.knowledge.selectors import visible_documents
 from retrieval.models import Collection, CollectionPerson, Document, ShareReply
 
@@ -35,6 +42,9 @@ def connect() -> None:
     post_save.connect(_document, sender=Document, dispatch_uid="notifications.document")
     post_save.connect(_revision, sender=Revision, dispatch_uid="notifications.revision")
     questions_answered.connect(_questions, dispatch_uid="notifications.questions")
+    request_sent.connect(_request, dispatch_uid="notifications.request")
+    request_withdrawn.connect(_request_over, dispatch_uid="notifications.request_withdrawn")
+    request_ended.connect(_request_ended, dispatch_uid="notifications.request_ended")
 
 
 # ------------------------------------------------------------------------------------------------ shares
@@ -168,13 +178,36 @@ def _questions(sender: Any, gap_id: int, keys: Names[str], by: int | None = None
 
 
 def _tell_who_asked(gap_id: int, keys: Names[str], by: int | None) -> None:
-    """Each about their newest wording, as far as they may read what was added; not who did it."""
+    """Each about their newest wording, as far as they may read what was added; not who did it, nor who had sent the
+    question to a person, which is one notification of its own."""
     questions = GapQuestion.objects.filter(gap=gap_id, key__in=keys, message__session__kept=True)
     newest: dict[int, UUID] = {}
     columns = ("message__session__user", "message")
     for user_id, message_id in questions.order_by("message__created_at").values_list(*columns):
         newest[user_id] = message_id
     added = set(GapDocument.objects.filter(gap=gap_id).values_list("document", flat=True))
-    for user in User.objects.filter(pk__in=newest.keys() - {by}):
+    sent = GapRequest.objects.filter(gap=gap_id, key__in=keys, state=GapRequest.State.ANSWERED)
+    told = set(sent.values_list("asker", flat=True))
+    for user in User.objects.filter(pk__in=newest.keys() - {by} - told):
         if not added or visible_documents(user).filter(pk__in=added).exists():
             notify(Kind.QUESTION_ANSWERED, newest[user.pk], [user.pk])
+
+
+# ------------------------------------------------------------------------------------------------ questions to people
+def _request(sender: Any, request: GapRequest, **_: Any) -> None:
+    after_commit(_tell_of_request, request)
+
+
+def _tell_of_request(request: GapRequest) -> None:
+    notify(Kind.REQUEST_RECEIVED, request.pk, people_to_tell(request))
+
+
+def _request_over(sender: Any, request: GapRequest, **_: Any) -> None:
+    after_commit(notification_settle_for_all, kind=Kind.REQUEST_RECEIVED, subject=request.pk)
+
+
+def _request_ended(sender: Any, request: GapRequest, **_: Any) -> None:
+    """Its asker alone, whoever ended it; for those to whom it was sent there is nothing left to do."""
+    after_commit(notification_settle_for_all, kind=Kind.REQUEST_RECEIVED, subject=request.pk)
+    if request.asker_id is not None and request.asker_id != request.ended_by_id:
+        after_commit(notify, Kind.REQUEST_ENDED, request.pk, [request.asker_id])

@@ -14,6 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat.models import Message
+from feedback.models import GapRequest
+from feedback.requests.addressees import requests_from, requests_to
+from feedback.requests.request_data import name_of
 from ragsite.core.localized import translate, translate_count
 from ragsite.models import Notification, NotificationPreference
 from retrieval.knowledge.selectors import visible_collections, visible_documents
@@ -66,7 +69,7 @@ def emailed_kinds(user: User) -> list[str]:
 
 
 def shown_notifications(rows: Iterable[Notification], *, user: User) -> list[ShownNotification]:
-    """What they say to `user`, in three queries at most."""
+    """What they say to `user`, in one query for each kind of thing."""
     listed = list(rows)
     found: dict[str, dict[UUID, Any]] = {}
     for name, (kinds, lookup) in _LOOKUPS.items():
@@ -119,6 +122,14 @@ def _answers(user: User, ids: set[UUID]) -> dict[UUID, Message]:
     return own.select_related("reply_to").in_bulk(ids)
 
 
+def _received(user: User, ids: set[UUID]) -> dict[UUID, GapRequest]:
+    return requests_to(user).select_related("collection__owner").in_bulk(ids)
+
+
+def _sent(user: User, ids: set[UUID]) -> dict[UUID, GapRequest]:
+    return requests_from(user).select_related("message", "ended_by").in_bulk(ids)
+
+
 _LOOKUPS: dict[str, tuple[frozenset[Kind], Callable[[User, set[UUID]], dict[UUID, Any]]]] = {
     "collections": (frozenset({Kind.SHARE}), _collections),
     "documents": (
@@ -129,6 +140,8 @@ _LOOKUPS: dict[str, tuple[frozenset[Kind], Callable[[User, set[UUID]], dict[UUID
         frozenset({Kind.QUESTION_ANSWERED, Kind.RATINGS_APPLIED, Kind.SOURCE_CHANGED}),
         _answers,
     ),
+    "received": (frozenset({Kind.REQUEST_RECEIVED}), _received),
+    "sent": (frozenset({Kind.REQUEST_ENDED}), _sent),
 }
 
 
@@ -159,7 +172,10 @@ def _replaced(document: Document, row: Notification) -> _Said:
 
 
 def _question(answer: Message) -> str:
-    text = answer.reply_to.text if answer.reply_to else ""
+    return _line(answer.reply_to.text if answer.reply_to else "")
+
+
+def _line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= QUESTION_CHARS else line[: QUESTION_CHARS - 1] + "…"
 
@@ -206,6 +222,34 @@ def _source_changed(answer: Message, row: Notification) -> _Said:
     )
 
 
+def _to_answer(request: GapRequest, row: Notification) -> _Said:
+    text = translate("A question for you: “{question}”", question=_line(request.question))
+    collection = request.collection
+    detail = translate("About “{name}”", name=collection.name) if collection else ""
+    return _Said(text, reverse("request", args=[request.pk]), detail)
+
+
+def _ended(request: GapRequest, row: Notification) -> _Said:
+    """Leads to the question in its conversation, below which the reply stands."""
+    question = _line(request.question)
+    message = request.message
+    address = reverse("request", args=[request.pk])
+    if message is not None:
+        session = reverse("chat_session", args=[message.session_id])
+        address = f"{session}#message-{message.reply_to_id}"
+    if not request.reply:
+        text = translate("Your question “{question}” was taken care of", question=question)
+        return _Said(text, address, translate("Ask it again: it should have an answer now."))
+    by = name_of(request.ended_by) if request.ended_by else translate("Somebody")
+    if request.state == GapRequest.State.DECLINED:
+        text = translate(
+            "{person} declined your question “{question}”", person=by, question=question
+        )
+        return _Said(text, address, _line(request.reply))
+    text = translate("{person} answered your question “{question}”", person=by, question=question)
+    return _Said(text, address)
+
+
 _SAID: dict[Kind, Callable[[Any, Notification], _Said]] = {
     Kind.SHARE: _share,
     Kind.DOCUMENT_FAILED: _failed,
@@ -214,4 +258,6 @@ _SAID: dict[Kind, Callable[[Any, Notification], _Said]] = {
     Kind.RATINGS_APPLIED: _ratings,
     Kind.DOCUMENT_OVERDUE: _overdue,
     Kind.SOURCE_CHANGED: _source_changed,
+    Kind.REQUEST_RECEIVED: _to_answer,
+    Kind.REQUEST_ENDED: _ended,
 }

@@ -78,6 +78,11 @@ def notification_settle(*, user_id: int, kind: Notification.Kind, subject: UUID)
     _read(Notification.objects.filter(user=user_id, kind=kind, subject=subject))
 
 
+def notification_settle_for_all(*, kind: Notification.Kind, subject: UUID) -> None:
+    """There is nothing left to do about it, for anybody."""
+    _read(Notification.objects.filter(kind=kind, subject=subject))
+
+
 def _read(rows: QuerySet[Notification]) -> int:
     return rows.filter(read_at=None).update(read_at=timezone.now(), email_pending=False)
 

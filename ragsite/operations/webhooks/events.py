@@ -11,8 +11,10 @@ from django.db.models import Model
 from django.db.models.signals import post_save
 from django.utils import timezone
 
-from feedback.models import KnowledgeGap, Rating
+from feedback.models import GapRequest, KnowledgeGap, Rating
 from feedback.models.ratings import thumb_of
+from feedback.requests.asking import request_sent
+from feedback.requests.replying import request_ended
 from ragsite.core.database import after_commit
 from ragsite.core.queueing import enqueue
 from ragsite.models import Webhook
@@ -30,6 +32,8 @@ def connect() -> None:
     post_save.connect(_document, sender=Document, dispatch_uid="webhooks.document")
     post_save.connect(_rating, sender=Rating, dispatch_uid="webhooks.rating")
     post_save.connect(_gap, sender=KnowledgeGap, dispatch_uid="webhooks.gap")
+    request_sent.connect(_request_sent, dispatch_uid="webhooks.request_sent")
+    request_ended.connect(_request_ended, dispatch_uid="webhooks.request_ended")
 
 
 def _document(
@@ -60,6 +64,18 @@ def _gap(
 ) -> None:
     if created or (instance.reopened and "reopened" in (update_fields or ())):
         _tell(Event.GAP_OPENED, {"id": instance.pk, "reopened": instance.reopened})
+
+
+def _request_sent(sender: Any, request: GapRequest, **_: Any) -> None:
+    _tell(Event.REQUEST_SENT, _request(request))
+
+
+def _request_ended(sender: Any, request: GapRequest, **_: Any) -> None:
+    _tell(Event.REQUEST_ENDED, _request(request) | {"state": request.state})
+
+
+def _request(request: GapRequest) -> dict[str, Any]:
+    return {"id": str(request.pk), "gap": request.gap_id, "sent_to": request.sent_to}
 
 
 def _tell(event: Webhook.Event, data: dict[str, Any]) -> None:

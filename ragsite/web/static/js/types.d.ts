@@ -68,9 +68,17 @@ declare namespace Api {
     decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
     answer: string; html: string; clarification: Clarification | null; sources: Source[]; overdue_sources?: number[]; decision_path: Step[];
     grounding: Statement[]; support: "full" | "partly" | "none" | null; usage: Usage; curated?: { id: Id; by: string; on: string } | null;
+    written_by?: { by: string; on: string } | null; sent_request?: RequestState | null;
     found: string[]; follow_ups: string[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
+  type RequestState = "open" | "answered" | "declined" | "withdrawn";
+  interface Addressee { sent_to: "collection" | "curators"; collection: string | null; owner: string | null; others: number }
+  /** A question that was sent to a person. */
+  interface GapRequest {
+    id: Id; state: RequestState; collection: string | null; note: string; sent_at: Time; ended_at: Time | null; ended_by: string | null; reply: string;
+  }
+  interface SentRequest { request: GapRequest | null; to: Addressee[] }
   /** assistant: {} where there is none. */
   interface Session { id: Id; title: string; found?: string; collections: string[]; assistant: { id?: Id; name?: string }; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
   interface Folder { name: string; session_count: number }

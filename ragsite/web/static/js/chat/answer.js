@@ -9,6 +9,7 @@ import { filterChip, filterLabel } from "./filters.js";
 import { decisionPath, planTasks } from "./path.js";
 import { citedAt, quotesFor } from "./evidence.js";
 import { followUps } from "./follow_ups.js";
+import { ownerRow, writerNote } from "./owner_row.js";
 import { answerRating, effectOf } from "./rating.js";
 import { documentAddress, isWeb, placeIn, sectionIn, webPlace } from "./source_panel.js";
 import { dressProse } from "./prose.js";
@@ -30,6 +31,7 @@ const ENDING_ICONS = { cut: "arrow-down", stopped: "stop", model: "warn", interr
  * @property {(answer: Answer, request?: { options: Api.Options }) => unknown} regenerate
  * @property {(answer: Answer) => unknown} [goOn]
  * @property {(id: Api.Id) => unknown} [showVersion]
+ * @property {(answer: Answer) => string} [questionOf]
  * @property {(answer: Answer) => unknown} retry
  */
 
@@ -170,6 +172,7 @@ export class Answer {
     this.showSummary(message);
     replace(this.after);
     this.showNotices(message);
+    append(this.after, [ownerRow(message, this.question || this.on.questionOf?.(this) || "", () => this.on.regenerate(this))]);
     if (message.decision === "CLARIFY" && message.clarification) this.showClarification(message.clarification);
     if (message.decision !== "CLARIFY") this.showSources();
     this.showActions(message);
@@ -264,6 +267,7 @@ export class Answer {
   /** @param {Api.Answer} message */
   showNotices(message) {
     const { status, status_reason: reason, error, decision, grounding, support, degraded, curated, being_read: left, decision_path: path, source_changed_at: changed } = message;
+    append(this.after, [writerNote(message)]);
     if (curated) append(this.after, [h("p", { class: "curated-note" }, icon("check"), h("span", {}, gettext("Checked by {by} on {on}.", { by: curated.by, on: curated.on })))]);
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (INCOMPLETE.includes(status)) append(this.after, [this.ending(status === "interrupted" && degraded.some(({ step }) => step === "generate") ? "model" : status, reason)]);

@@ -52,6 +52,7 @@ const thread = new Thread(byId("thread-scroll"), {
   showVersion,
   edit,
   retry,
+  questionOf: (answer) => thread.questionOf(answer),
 });
 const transport = new Transport({
   onEvent: receive,

@@ -1,0 +1,186 @@
+"""Sending a question to a person, and taking it back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.dispatch import Signal
+from django.utils import timezone
+
+from chat.models import Message
+from chat.selectors import message_get
+from chat.services.limits import lock_asking
+from feedback.curation.gaps import gap_of_answer, searched_words
+from feedback.models import GapRequest, KnowledgeGap
+from feedback.requests.addressees import Addressee, addressees_for, requests_from
+from feedback.rounds.questions import signature
+from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError, RateLimitedError
+from ragsite.core.messages import worded
+from ragsite.core.text import clean_text
+
+MAX_REMARK_CHARS = 1_000
+A_DAY = 20  # questions that one person sends within 24 hours
+MOST_OPEN = 50  # of one person, at once
+MOST_TIMES = 3  # that the same one is sent
+DAY = timedelta(days=1)
+UNSURE = (Message.Support.NONE, Message.Support.PARTLY)
+State = GapRequest.State
+# Both are sent inside the transaction, with `request`.
+request_sent = Signal()
+request_withdrawn = Signal()
+
+
+class NotToBeSentError(ConflictError):
+    code = "answered"
+    message = worded("This question has an answer. Only questions without a good one are sent.")
+
+
+class RequestNotFoundError(NotFoundError):
+    message = worded("There is no such question, or it was not sent to you.")
+
+
+def is_unsure(answer: Message) -> bool:
+    """Whether its question may be sent to a person: nothing was found, a second look did not confirm the answer, or no
+    model wrote it."""
+    if answer.role != Message.Role.ASSISTANT or answer.status == Message.Status.STREAMING:
+        return False
+    if answer.decision == Message.Decision.NO_ANSWER:
+        return True
+    if answer.decision != Message.Decision.ANSWER or answer.curated or answer.written_by:
+        return False
+    return answer.support in UNSURE or not answer.model
+
+
+def request_of(*, user: User, message_id: UUID) -> tuple[GapRequest | None, list[Addressee]]:
+    """What became of an answer's question, and to whom it could go: to nobody where it is not to be sent.
+
+    Raises MessageNotFoundError, NobodyToAskError.
+    """
+    answer = message_get(user=user, message_id=message_id)
+    sent = _sent(answer)
+    may_be_sent = is_unsure(answer) and answer.session.kept
+    return sent, addressees_for(asker=user, answer=answer) if may_be_sent else []
+
+
+def request_send(
+    *, user: User, message_id: UUID, remark: str = "", to: str = ""
+) -> tuple[GapRequest, bool]:
+    """Send an answer's question to a person, once: again it is the same request, and one that was withdrawn is open
+    again. to: of `GapRequest.To`; empty: the nearest. Returns the request, and whether it was sent now.
+
+    Raises MessageNotFoundError, NotToBeSentError, NobodyToAskError, InvalidInputError, RateLimitedError.
+    """
+    answer = message_get(user=user, message_id=message_id)
+    sent = _sent(answer)
+    if sent is not None and sent.state != State.WITHDRAWN:
+        return sent, False
+    if not is_unsure(answer) or answer.reply_to is None:
+        raise NotToBeSentError
+    if not answer.session.kept:
+        raise ConflictError(
+            worded("This conversation is not stored, so nothing of it can be sent.")
+        )
+    addressee = _chosen(addressees_for(asker=user, answer=answer), to)
+    _check_limits(user, sent)
+    gap = gap_of_answer(answer)  # may ask the embedding model: no row is locked yet
+    with transaction.atomic():
+        lock_asking(user)
+        sent = GapRequest.objects.select_for_update().filter(message=answer).order_by().first()
+        if sent is not None and sent.state != State.WITHDRAWN:
+            return sent, False
+        _check_limits(user, sent)
+        if not KnowledgeGap.objects.filter(pk=gap.pk).exists():  # tidied away since
+            gap = gap_of_answer(answer)
+        request = sent or GapRequest(message=answer, asker=user, times=0)
+        request.gap = gap
+        request.question = answer.reply_to.text
+        request.key = signature(searched_words(answer))
+        request.remark = clean_text(remark).strip()[:MAX_REMARK_CHARS]
+        request.sent_to = addressee.sent_to
+        request.collection = addressee.collection
+        request.state = State.OPEN
+        request.times += 1
+        request.sent_at = timezone.now()
+        request.ended_at = None
+        request.save()
+        request_sent.send(GapRequest, request=request)
+    return request, True
+
+
+def requests_pass_on(ids: Sequence[UUID]) -> None:
+    """Tell the curators of open requests whose collection is gone."""
+    for request in GapRequest.objects.filter(pk__in=ids, state=State.OPEN, collection=None):
+        request_sent.send(GapRequest, request=request)
+
+
+def request_withdraw(*, user: User, request_id: UUID) -> GapRequest:
+    """Take it back: nobody reads it any more. No error where it was withdrawn already.
+
+    Raises RequestNotFoundError for another's, ConflictError where it has ended.
+    """
+    with transaction.atomic():
+        rows = requests_from(user).select_for_update(of=("self",)).filter(pk=request_id)
+        request: GapRequest | None = rows.order_by().first()
+        if request is None:
+            raise RequestNotFoundError
+        if request.state == State.WITHDRAWN:
+            return request
+        if request.state != State.OPEN:
+            raise ConflictError(worded("This question has been answered or declined already."))
+        request.state = State.WITHDRAWN
+        request.ended_at = timezone.now()
+        request.save(update_fields=["state", "ended_at"])
+        request_withdrawn.send(GapRequest, request=request)
+    return request
+
+
+def _sent(answer: Message) -> GapRequest | None:
+    return (
+        GapRequest.objects.select_related("collection__owner", "ended_by")
+        .filter(message=answer)
+        .first()
+    )
+
+
+def _chosen(offered: list[Addressee], to: str) -> Addressee:
+    if not to:
+        return offered[0]
+    for addressee in offered:
+        if addressee.sent_to == to:
+            return addressee
+    raise InvalidInputError(fields={"to": [worded("This question cannot go there.")]})
+
+
+def _check_limits(user: User, again: GapRequest | None) -> None:
+    """again: one that was withdrawn."""
+    now = timezone.now()
+    own = GapRequest.objects.filter(asker=user)
+    lately = own.filter(sent_at__gt=now - DAY).order_by("sent_at")
+    times = list(lately.values_list("sent_at", flat=True)[:A_DAY])
+    if len(times) >= A_DAY:
+        wait_s = max(1, round((times[0] + DAY - now).total_seconds()))
+        raise RateLimitedError(
+            worded("You can send {limit} questions a day; go on tomorrow.", limit=A_DAY),
+            code="too_many_requests",
+            retry_after_s=wait_s,
+        )
+    if own.filter(state=State.OPEN).count() >= MOST_OPEN:
+        raise ConflictError(
+            worded(
+                "{limit} of your questions are waiting already; withdraw one first.",
+                limit=MOST_OPEN,
+            ),
+            code="too_many_open",
+        )
+    if again is not None and again.times >= MOST_TIMES:
+        raise ConflictError(
+            worded(
+                "This question was sent {limit} times; ask it again in a conversation.",
+                limit=MOST_TIMES,
+            ),
+            code="sent_too_often",
+        )

@@ -1,0 +1,53 @@
+"""What people wrote to persons about a gap, for its page at the desk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chat.review.roles import DeskAccess
+from feedback.models import GapRequest, KnowledgeGap
+from feedback.requests.request_data import name_of
+from ragsite.core.localized import localized
+from retrieval.knowledge.selectors import visible_collections
+
+MOST = 50  # the latest
+
+
+def gap_requests(gap: KnowledgeGap, access: DeskAccess) -> list[dict[str, Any]]:
+    """The latest first, without those that were withdrawn. Names and collections as far as this person may know them;
+    is_mine: a curator may answer it; is_proposed: its reply cites passages, and nobody has made a checked answer of it."""
+    rows = gap.requests.exclude(state=GapRequest.State.WITHDRAWN)
+    listed = list(
+        rows.select_related("asker", "ended_by", "collection__owner").prefetch_related("sources")[
+            :MOST
+        ]
+    )
+    collections = {row.collection_id for row in listed}
+    known = visible_collections(access.user).filter(pk__in=collections - {None})
+    addresses = {one.pk: one.address for one in known.select_related("owner")}
+    return [_shown(row, access, addresses.get(row.collection_id)) for row in listed]
+
+
+def _shown(row: GapRequest, access: DeskAccess, address: str | None) -> dict[str, Any]:
+    is_answered = row.state == GapRequest.State.ANSWERED
+    return {
+        "id": row.pk,
+        "question": row.question,
+        "remark": row.remark,
+        "state": row.state,
+        "sent_to": localized(row.get_sent_to_display()),
+        "collection": address,
+        "asker": row.asker.get_username() if row.asker and access.sees_names else None,
+        "sent_at": row.sent_at,
+        "reply": row.reply,
+        "ended_by": name_of(row.ended_by) if row.ended_by else None,
+        "is_mine": row.collection_id is None and row.asker_id != access.user.pk,
+        "is_checked": row.curated_id is not None,
+        "is_proposed": is_answered and row.curated_id is None and bool(row.sources.all()),
+    }
+
+
+def request_proposed(request_id: Any) -> GapRequest | None:
+    """One whose reply a curator may make a checked answer of."""
+    replied = GapRequest.objects.filter(state=GapRequest.State.ANSWERED, curated=None)
+    return replied.exclude(reply="").filter(pk=request_id).first()

@@ -1,0 +1,416 @@
+"""Questions that are sent to a person: to whom, what they see, and what comes back to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
+
+from chat.models import Message, Replay
+from chat.review.roles import desk_access
+from feedback.curation.gaps import gap_document_add, gap_mark, gap_results_take, gaps_refresh
+from feedback.models import CuratedAnswer, GapQuestion, GapRequest, KnowledgeGap
+from feedback.requests import asking
+from ragsite.accounts.personal_data import deletion_start, deletions_do
+from ragsite.models import Notification
+from ragsite.operations.notifications.selectors import shown_notifications
+from ragsite.operations.retention import retention_work
+from retrieval.models import Chunk, Collection, CollectionPerson, Document
+from tests.clients import api_of, client_of, person
+from tests.factories import (
+    CollectionFactory,
+    DocumentFactory,
+    SessionFactory,
+    UserFactory,
+    answered,
+)
+from tests.feedback.rated import passage, regular
+
+pytestmark = pytest.mark.django_db
+PARKING = "How do I get a parking permit for the campus?"
+REPLY = "At the gate, with your staff card [1]."
+Committed = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_queued(offline: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chat.review.replay.replays.replays_queue", lambda: None)
+
+
+@pytest.fixture
+def committed(django_capture_on_commit_callbacks: Any) -> Committed:
+    """`with committed():` runs what waits for the commit."""
+    return lambda: django_capture_on_commit_callbacks(execute=True)
+
+
+@pytest.fixture
+def owner() -> User:
+    user: User = regular(username="mei")
+    return user
+
+
+@pytest.fixture
+def asker() -> User:
+    user: User = regular(username="tom")
+    return user
+
+
+@pytest.fixture
+def campus(owner: User, asker: User) -> Collection:
+    """The owner's, which the asker may read."""
+    collection: Collection = CollectionFactory(owner=owner, name="campus", visibility="shared")
+    CollectionPerson.objects.create(collection=collection, user=asker)
+    return collection
+
+
+def refused(asker: User, *collections: Collection, text: str = PARKING, **fields: Any) -> Message:
+    request = {"collection_ids": [str(one.pk) for one in collections]}
+    given = {"text": "I found nothing.", "decision": "NO_ANSWER", "request": request} | fields
+    return answered(text, session=SessionFactory(user=asker), **given)
+
+
+def send(answer: Message, **body: Any) -> Any:
+    address = f"/api/messages/{answer.pk}/ask-owner"
+    return api_of(answer.session.user).post(address, body, format="json")
+
+
+def reply(user: User, request_id: str, text: str = "At the gate.", *chunks: Chunk) -> Any:
+    body = {"text": text, "passages": [str(chunk.pk) for chunk in chunks]}
+    return api_of(user).post(f"/api/requests/{request_id}/reply", body, format="json")
+
+
+def told(user: User) -> list[str]:
+    rows = Notification.objects.filter(user=user)
+    return [shown.text for shown in shown_notifications(rows, user=user)]
+
+
+# ------------------------------------------------------------------------------------------------ to whom
+def test_it_goes_to_the_owner_of_the_collection_that_was_searched_and_lands_as_a_gap(
+    owner: User, asker: User, campus: Collection, committed: Committed
+) -> None:
+    answer = refused(asker, campus)
+    offered = api_of(asker).get(f"/api/messages/{answer.pk}/ask-owner").json()
+    assert offered["request"] is None
+    assert offered["to"] == [
+        {"sent_to": "collection", "collection": "mei/campus", "owner": "mei", "others": 0}
+    ]
+    with committed():
+        sent = send(answer, remark="For a guest, on Monday.")
+    assert (sent.status_code, sent.json()["state"]) == (201, "open")
+    gap = KnowledgeGap.objects.get()
+    assert gap.questions.get().message == answer
+    (received,) = api_of(owner).get("/api/requests").json()["results"]
+    assert (received["question"], received["remark"], received["asker"]) == (
+        PARKING,
+        "For a guest, on Monday.",
+        "tom",
+    )
+    assert received["session_id"] is None, "the conversation is the asker's alone"
+    assert told(owner) == [f"A question for you: “{PARKING}”"]
+    gaps_refresh()
+    assert GapQuestion.objects.filter(message=answer).exists()
+
+
+def test_an_unconfirmed_answer_goes_where_its_nearest_passages_are(
+    asker: User, campus: Collection
+) -> None:
+    other = CollectionFactory()
+    answer = refused(asker, campus, other, decision="ANSWER", support="partly", text="Maybe [1].")
+    chunk = passage("Permits are given at the gate.", collection=campus)
+    answer.sources.create(
+        marker=1,
+        document_id=chunk.document_id,
+        chunk_id=str(chunk.pk),
+        title="",
+        text="",
+        cited=True,
+    )
+    assert send(answer).json()["sent_to"] == "collection"
+
+
+def test_several_collections_and_ones_own_go_to_the_curators(
+    asker: User, campus: Collection
+) -> None:
+    person("Curators")
+    own = CollectionFactory(owner=asker, visibility="private")
+    for collections in ((campus, CollectionFactory()), (own,), ()):
+        sent = send(refused(asker, *collections)).json()
+        assert (sent["sent_to"], sent["collection"]) == ("curators", None)
+
+
+def test_where_nobody_could_answer_it_is_said(asker: User) -> None:
+    sent = send(refused(asker))
+    assert (sent.status_code, sent.json()["error"]["code"]) == (409, "nobody_to_ask")
+
+
+def test_answers_that_are_confirmed_are_not_sent(asker: User, campus: Collection) -> None:
+    answer = refused(asker, campus, decision="ANSWER", support="full")
+    assert api_of(asker).get(f"/api/messages/{answer.pk}/ask-owner").json()["to"] == []
+    assert send(answer).json()["error"]["code"] == "answered"
+
+
+def test_the_same_question_twice_is_one_request(asker: User, campus: Collection) -> None:
+    answer = refused(asker, campus)
+    first = send(answer)
+    second = send(answer, remark="Again.")
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert first.json()["id"] == second.json()["id"]
+    assert GapRequest.objects.get().remark == ""
+
+
+def test_a_day_has_a_limit(
+    asker: User, campus: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "A_DAY", 1)
+    send(refused(asker, campus))
+    second = send(refused(asker, campus))
+    assert second.status_code == 429
+    assert int(second.headers["Retry-After"]) > 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"remark": "x" * 1001}, {"remark": 5}, {"to": "everybody"}, {"to": "curators"}, {"extra": 1}],
+    ids=["too long", "a number", "unknown", "nobody there", "a field too many"],
+)
+def test_malformed_bodies_are_refused(
+    body: dict[str, Any], asker: User, campus: Collection
+) -> None:
+    assert send(refused(asker, campus), **body).status_code == 400
+    assert not GapRequest.objects.exists()
+
+
+# ------------------------------------------------------------------------------------------------ strangers
+def test_strangers_find_nothing(asker: User, campus: Collection) -> None:
+    answer = refused(asker, campus)
+    request_id = send(answer).json()["id"]
+    stranger = api_of(UserFactory())
+    reader = UserFactory()
+    CollectionPerson.objects.create(collection=campus, user=reader)
+    for api in (stranger, api_of(reader), api_of(person("Reviewers"))):
+        assert api.get(f"/api/messages/{answer.pk}/ask-owner").status_code == 404
+        assert api.post(f"/api/messages/{answer.pk}/ask-owner").status_code == 404
+        assert api.get("/api/requests").json()["count"] == 0
+        assert api.get(f"/api/requests/{request_id}").status_code == 404
+        assert api.delete(f"/api/requests/{request_id}").status_code == 404
+        for act in ("reply", "decline"):
+            assert api.post(f"/api/requests/{request_id}/{act}").status_code == 404
+    assert client_of(UserFactory()).get(f"/requests/{request_id}/").status_code == 404
+    assert client_of(None).get("/requests/").status_code == 302
+
+
+def test_the_asker_answers_none_of_their_own(asker: User, campus: Collection) -> None:
+    CollectionPerson.objects.update(role="editor")
+    request_id = send(refused(asker, campus)).json()["id"]
+    assert reply(asker, request_id).status_code == 404
+
+
+# ------------------------------------------------------------------------------------------------ withdrawn
+def test_what_is_withdrawn_is_gone_for_others_and_can_be_sent_again(
+    owner: User, asker: User, campus: Collection, committed: Committed
+) -> None:
+    answer = refused(asker, campus)
+    with committed():
+        request_id = send(answer, remark="Now.").json()["id"]
+    api = api_of(asker)
+    with committed():
+        assert api.delete(f"/api/requests/{request_id}").status_code == 204
+    assert api.delete(f"/api/requests/{request_id}").status_code == 204
+    assert api_of(owner).get("/api/requests").json()["count"] == 0
+    assert not Notification.objects.filter(user=owner, read_at=None).exists()
+    assert reply(owner, request_id).status_code == 404
+    again = send(answer)
+    assert (again.status_code, again.json()["id"]) == (201, request_id)
+
+
+# ------------------------------------------------------------------------------------------------ answered
+def test_a_reply_stands_in_the_conversation_and_its_asker_is_told_once(
+    owner: User, asker: User, campus: Collection, committed: Committed
+) -> None:
+    answer = refused(asker, campus)
+    request_id = send(answer).json()["id"]
+    chunk = passage("Permits are given at the gate.", collection=campus)
+    with committed():
+        replied = reply(owner, request_id, REPLY, chunk).json()
+    assert replied["said"].startswith("Sent. A curator decides")
+    assert not CuratedAnswer.objects.exists()
+    messages = api_of(asker).get(f"/api/sessions/{answer.session_id}/messages").json()["results"]
+    _question, shown = messages
+    assert (shown["answer"], shown["decision"]) == (REPLY, "ANSWER")
+    assert shown["written_by"]["by"] == "mei"
+    assert [source["document_id"] for source in shown["sources"]] == [str(chunk.document_id)]
+    assert str(answer.pk) in shown["versions"], "what the site said stays"
+    (row,) = Notification.objects.filter(user=asker)
+    (said,) = shown_notifications([row], user=asker)
+    assert said.text == f"mei answered your question “{PARKING}”"
+    assert said.address == f"/chat/{answer.session_id}/#message-{answer.reply_to_id}"
+    again = reply(owner, request_id, "Something else.")
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "request_ended")
+
+
+def test_a_curators_reply_with_a_passage_is_a_checked_answer(asker: User) -> None:
+    curator = person("Curators", username="lam")
+    request_id = send(refused(asker)).json()["id"]
+    chunk = passage("Permits are given at the gate.")
+    replied = reply(curator, request_id, REPLY, chunk).json()
+    assert replied["said"].startswith("Sent. From now on")
+    checked = CuratedAnswer.objects.get()
+    assert (checked.question, checked.text, checked.created_by) == (PARKING, REPLY, curator)
+    assert checked.sources.get().document_id == chunk.document_id
+    assert KnowledgeGap.objects.get().state == "closed"
+
+
+def test_a_question_that_needs_its_conversation_becomes_no_checked_answer(asker: User) -> None:
+    curator = person("Curators")
+    answer = refused(asker, text="And for guests?", searched_for="Parking permits for guests")
+    request_id = send(answer).json()["id"]
+    replied = reply(curator, request_id, REPLY, passage("At the gate.")).json()
+    assert "needs its conversation" in replied["said"]
+    assert not CuratedAnswer.objects.exists()
+
+
+def test_passages_that_the_asker_may_not_read_are_not_shown_to_them(
+    owner: User, asker: User, campus: Collection
+) -> None:
+    answer = refused(asker, campus)
+    request_id = send(answer).json()["id"]
+    private = CollectionFactory(owner=owner, visibility="private")
+    secret = passage("The code of the gate is 4711.", collection=private, title="Gate codes")
+    assert reply(owner, request_id, REPLY, secret).status_code == 200
+    messages = api_of(asker).get(f"/api/sessions/{answer.session_id}/messages").content.decode()
+    mine = api_of(asker).get(f"/api/requests/{request_id}").json()
+    for text in (messages, str(mine)):
+        assert "4711" not in text
+        assert "Gate codes" not in text
+    assert (mine["sources"], mine["hidden_sources"]) == ([], 1)
+
+
+def test_nobody_cites_what_they_may_not_read_or_what_is_not_there(
+    owner: User, asker: User, campus: Collection
+) -> None:
+    request_id = send(refused(asker, campus)).json()["id"]
+    foreign = passage("Secret.", collection=CollectionFactory(owner=asker, visibility="private"))
+    assert reply(owner, request_id, REPLY, foreign).json()["error"]["fields"].keys() == {"passages"}
+    assert reply(owner, request_id, "See [2].").json()["error"]["fields"].keys() == {"text"}
+    assert reply(owner, request_id, "x" * 20_001).status_code == 400
+    assert GapRequest.objects.get().state == "open"
+
+
+def test_a_declined_question_tells_its_reason(
+    owner: User, asker: User, campus: Collection, committed: Committed
+) -> None:
+    request_id = send(refused(asker, campus)).json()["id"]
+    api = api_of(owner)
+    address = f"/api/requests/{request_id}/decline"
+    assert api.post(address, {"reason": " "}, format="json").status_code == 400
+    with committed():
+        declined = api.post(address, {"reason": "Ask the porter."}, format="json")
+    assert declined.json()["state"] == "declined"
+    (said,) = shown_notifications(Notification.objects.filter(user=asker), user=asker)
+    assert said.text == f"mei declined your question “{PARKING}”"
+    assert said.detail == "Ask the porter."
+
+
+# ------------------------------------------------------------------------------------------------ otherwise answered
+def end_replays(*, supported: bool) -> None:
+    """As if a worker had asked them."""
+    Replay.objects.update(
+        status="complete", finished_at=timezone.now(), summary={"supported": supported}
+    )
+    gap_results_take()
+
+
+@pytest.mark.parametrize("readable", [True, False], ids=["may read it", "may not"])
+def test_a_document_that_answers_it_answers_the_request_of_who_may_read_it(
+    readable: bool, asker: User, committed: Committed
+) -> None:
+    curator = person("Curators")
+    request_id = send(refused(asker)).json()["id"]
+    visibility = "public" if readable else "private"
+    collection = CollectionFactory(owner=curator, visibility=visibility)
+    with committed():
+        gap_document_add(
+            access=desk_access(curator),
+            gap=KnowledgeGap.objects.get(),
+            document=DocumentFactory(collection=collection),
+            close=True,
+        )
+    with committed():
+        end_replays(supported=True)
+    state = GapRequest.objects.get(pk=request_id).state
+    assert state == ("answered" if readable else "open")
+    assert told(asker) == ([f"Your question “{PARKING}” was taken care of"] if readable else [])
+
+
+def test_a_gap_that_is_closed_by_hand_answers_its_requests(
+    asker: User, committed: Committed
+) -> None:
+    curator = person("Curators")
+    send(refused(asker))
+    with committed():
+        gap_mark(access=desk_access(curator), gap=KnowledgeGap.objects.get(), state="closed")
+    assert GapRequest.objects.get().state == "answered"
+    assert len(told(asker)) == 1
+
+
+def test_an_owner_without_the_desk_adds_a_document_and_the_question_is_asked_again(
+    owner: User, asker: User, campus: Collection, committed: Committed
+) -> None:
+    request_id = send(refused(asker, campus)).json()["id"]
+    client = client_of(owner)
+    file = SimpleUploadedFile("permits.md", b"Permits are given at the gate.")
+    client.post(f"/requests/{request_id}/document/", {"file": file, "collection": str(campus.pk)})
+    document = Document.objects.get(collection=campus)
+    document.status = Document.Status.READY
+    with committed():
+        document.save(update_fields=["status"])
+    assert Replay.objects.get().made_by == owner
+    with committed():
+        end_replays(supported=True)
+    assert GapRequest.objects.get().state == "answered"
+    assert told(asker) == [f"Your question “{PARKING}” was taken care of"]
+
+
+# ------------------------------------------------------------------------------------------------ accounts that go
+def test_what_was_sent_to_a_person_who_is_deleted_goes_to_the_curators(
+    owner: User, asker: User, campus: Collection, committed: Committed
+) -> None:
+    curator = person("Curators")
+    request_id = send(refused(asker, campus)).json()["id"]
+    with committed():
+        deletion_start(user=owner)
+        deletions_do()
+    (received,) = api_of(curator).get("/api/requests").json()["results"]
+    assert (received["id"], received["asker"]) == (request_id, None)
+    assert "went to the curators" in received["note"]
+    assert told(curator) == [f"A question for you: “{PARKING}”"]
+    mine = api_of(asker).get(f"/api/requests/{request_id}").json()
+    assert (mine["state"], mine["note"]) == ("open", received["note"])
+
+
+def test_of_an_asker_who_is_deleted_the_open_question_stays_without_name_and_remark(
+    owner: User, asker: User, campus: Collection
+) -> None:
+    curator = person("Curators")
+    request_id = send(refused(asker, campus), remark="I am Tom.").json()["id"]
+    deletion_start(user=asker)
+    deletions_do()
+    (left,) = api_of(curator).get("/api/requests").json()["results"]
+    assert (left["id"], left["question"], left["remark"]) == (request_id, PARKING, "")
+    assert "nobody is notified" in left["note"]
+    assert reply(curator, request_id).status_code == 200
+
+
+def test_old_questions_without_a_conversation_go(
+    asker: User, campus: Collection, rag_settings: Any
+) -> None:
+    rag_settings(retention={"conversations_days": 30})
+    send(refused(asker, campus))
+    GapRequest.objects.update(message=None, asker=None, sent_at=timezone.now() - timedelta(days=31))
+    list(retention_work())
+    assert not GapRequest.objects.exists()
