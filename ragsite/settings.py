@@ -353,6 +353,8 @@ SPECTACULAR_SETTINGS = {
         "NotificationKindEnum": "ragsite.models.Notification.Kind",
         "RunStatusEnum": "chat.models.Replay.Status",
         "GapStateEnum": "feedback.models.KnowledgeGap.State",
+        "GapRequestStateEnum": "feedback.models.GapRequest.State",
+        "SentToEnum": "feedback.models.GapRequest.To",
         "ReviewStateEnum": "chat.models.AnswerReview.State",
     },
     "SERVE_PERMISSIONS": [

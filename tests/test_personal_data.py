@@ -20,7 +20,15 @@ from django.db.models import ForeignKey, OneToOneField, QuerySet
 from django.test import AsyncClient, Client
 
 from chat.models import Message, Session
-from feedback.models import Evidence, GoldenQuestion, RatedPassage, RatedQuestion, Rating
+from feedback.models import (
+    Evidence,
+    GapRequest,
+    GoldenQuestion,
+    KnowledgeGap,
+    RatedPassage,
+    RatedQuestion,
+    Rating,
+)
 from ragsite.accounts import personal_data
 from ragsite.accounts.personal_data import deletion_start, deletions_do, export_file
 from ragsite.models import Account, ApiToken, Notification, NotificationPreference
@@ -81,6 +89,14 @@ def person(**values: Any) -> User:
     )
     ChunkFactory(document=document)
     MemoryFactory(user=user)
+    GapRequest.objects.create(
+        gap=KnowledgeGap.objects.create(),
+        message=answer,
+        asker=user,
+        question="What is the deposit?",
+        key="k",
+        sent_to="curators",
+    )
     SamplePreference.objects.create(user=user, left_out=True)
     Notification.objects.create(
         user=user, kind=Notification.Kind.DOCUMENT_FAILED, subject=str(document.pk)
@@ -125,6 +141,7 @@ def test_an_export_holds_every_kind_of_row_and_the_files_as_uploaded() -> None:
         read["feedback/rating.json"][0]["comment"] == "too old" and read["feedback/evidence.json"]
     )
     assert read["retrieval/samplepreference.json"][0]["left_out"] is True
+    assert read["feedback/gaprequest.json"][0]["question"] == "What is the deposit?"
     assert read["retrieval/memory.json"] and read["ragsite/apitoken.json"][0]["name"] == "laptop"
     assert (
         read["auth/user.json"][0]["username"] == user.username

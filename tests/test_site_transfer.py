@@ -17,7 +17,7 @@ from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
 
 from chat.models import AnswerReview, Message, Source
-from feedback.models import GoldenQuestion, Rating
+from feedback.models import GapRequest, GoldenQuestion, KnowledgeGap, Rating
 from ragsite.models import ApiToken
 from ragsite.operations.site_transfer import ANEW, CARRIED
 from retrieval.models import Collection, CollectionPerson, Document, IngestJob
@@ -88,6 +88,11 @@ def site_file(db: None, settings: Any, tmp_path: Path) -> Path:
         text=QUESTION, collection=halls, message=answer, created_by=ben
     )
     golden.documents.add(document)
+    gap = KnowledgeGap.objects.create(collection=halls, terms="deposit", note="Ask the office.")
+    request = GapRequest.objects.create(
+        gap=gap, message=answer, asker=ada, question=QUESTION, key="k", sent_to="curators"
+    )
+    request.sources.create(marker=1, document_id=document.pk, title="Deposits", text=TEXT)
     path = tmp_path / "site.zip"
     path.with_suffix(".json").write_text(json.dumps(carried_rows(), default=str))
     call_command("export_site", path)

@@ -316,6 +316,51 @@ def test_a_declined_question_tells_its_reason(
     assert said.detail == "Ask the porter."
 
 
+# ------------------------------------------------------------------------------------------------ pages
+def test_what_was_entered_stays_on_the_page_where_it_is_not_taken(
+    owner: User, asker: User, campus: Collection
+) -> None:
+    request_id = send(refused(asker, campus), remark="<b>Monday</b>").json()["id"]
+    client = client_of(owner)
+    chunk = passage("Permits.", collection=campus, title="Permit rules")
+    listed = client.get("/requests/").content.decode()
+    assert PARKING in listed
+    page = client.post(
+        f"/requests/{request_id}/reply/", {"text": "See [7].", "passage": str(chunk.pk)}
+    )
+    body = page.content.decode()
+    assert page.status_code == 400
+    assert "Cite only passages from the list" in body
+    assert "See [7].</textarea>" in body
+    assert f'value="{chunk.pk}"' in body
+    assert "&lt;b&gt;Monday" in body
+    sent = client.post(
+        f"/requests/{request_id}/reply/", {"text": REPLY, "passage": str(chunk.pk)}, follow=True
+    )
+    assert "A curator decides" in sent.content.decode()
+    assert "At the gate" in client_of(asker).get(f"/requests/{request_id}/").content.decode()
+
+
+def test_a_curator_makes_a_checked_answer_of_an_owners_reply(
+    owner: User, asker: User, campus: Collection
+) -> None:
+    request_id = send(refused(asker, campus), remark="On Monday.").json()["id"]
+    reply(owner, request_id, REPLY, passage("At the gate.", collection=campus))
+    client = client_of(person("Curators"))
+    gap = KnowledgeGap.objects.get()
+    page = client.get(f"/review/gaps/{gap.pk}/").content.decode()
+    assert "On Monday." in page
+    assert "tom" not in page, "their role shows no names"
+    address = f"/review/curated/new/?request={request_id}"
+    assert address in page
+    saved = client.post(address, {"question": PARKING, "text": REPLY})
+    assert saved.status_code == 302
+    checked = CuratedAnswer.objects.get()
+    assert GapRequest.objects.get().curated == checked
+    gap.refresh_from_db()
+    assert gap.state == "closed"
+
+
 # ------------------------------------------------------------------------------------------------ otherwise answered
 def end_replays(*, supported: bool) -> None:
     """As if a worker had asked them."""

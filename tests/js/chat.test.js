@@ -12,6 +12,7 @@ const { isWeb, placeIn, scoreShare, sectionIn } = await site("chat/source_panel.
 const { loadMarkdown } = await site("chat/stream_text.js");
 const { watchStatus } = await site("chat/status.js");
 await loadMarkdown();
+await site("chat/ask_owner.js");
 
 const step = (changes) => ({ seq: 1, name: "retrieve", status: "ok", summary: "", started_ms: 0, duration_ms: 10, detail: {}, ...changes });
 
@@ -37,6 +38,45 @@ describe("an answer", () => {
     answer.finish({ ...message, ...changes });
     return { answer, on, after: answer.after.textContent, status: answer.status.textContent };
   };
+  for (const [changes, offered] of [
+    [{ decision: "NO_ANSWER" }, true],
+    [{ support: "none" }, true],
+    [{ model: "" }, true],
+    [{ support: "full" }, false],
+    [{ support: "none", written_by: { by: "mei", on: "2026-11-28" } }, false],
+    [{ decision: "CLARIFY" }, false],
+    [{ decision: "NO_ANSWER", sent_request: "withdrawn" }, true],
+  ]) test(`a person is ${offered ? "" : "not "}offered for ${JSON.stringify(changes)}`, () => {
+    assert.equal(finished(changes).after.includes("Ask the owner"), offered);
+  });
+  test("says who wrote it, and that a passage is not shown", () => {
+    const { after } = finished({ answer: "30 days [1], 31 for staff [2].", written_by: { by: "mei", on: "2026-11-28" } });
+    assert.match(after, /Answered by mei on 2026-11-28\.1 cited passage is not shown/);
+  });
+  test("sends the question with a remark, and takes it back", async () => {
+    Object.assign(HTMLElement.prototype, { showModal() {}, close() { this.remove(); } });
+    const request = { id: "r", state: "open", collection: "mei/campus", note: "", sent_at: "2026-11-28T10:00:00Z", ended_at: null, ended_by: null, reply: "" };
+    const calls = serve({
+      "GET /api/messages/m/ask-owner": { request: null, to: [{ sent_to: "collection", collection: "mei/campus", owner: "mei", others: 0 }] },
+      "POST /api/messages/m/ask-owner": request,
+      "DELETE /api/requests/r": [204, null],
+    });
+    const { answer } = finished({ decision: "NO_ANSWER" });
+    document.body.append(answer.element);
+    const row = answer.element.querySelector(".ask-owner");
+    row.querySelector("button").click();
+    for (let turn = 0; turn < 20 && !document.querySelector(".ask-owner-form"); turn += 1) await settled();
+    const form = document.querySelector(".ask-owner-form");
+    assert.match(form.textContent, /It goes to mei, the owner of mei\/campus\./);
+    form.querySelector("textarea").value = " For a guest. ";
+    form.dispatchEvent(new Event("submit", { cancelable: true }));
+    for (let turn = 0; turn < 20 && row.querySelector("button").textContent === "Ask the owner"; turn += 1) await settled();
+    assert.match(row.textContent, /^Sent to the people of mei\/campus on 28 Nov 2026\./);
+    row.querySelector("button").click();
+    for (let turn = 0; turn < 20 && row.textContent !== "Ask the owner"; turn += 1) await settled();
+    assert.equal(row.textContent, "Ask the owner");
+    assert.deepEqual(calls.map(({ call, body }) => [call.split(" ")[0], body]), [["GET", undefined], ["POST", { remark: "For a guest.", to: "collection" }], ["DELETE", undefined]]);
+  });
   for (const [event, status] of [
     [{ type: "reasoning", content: "searching the documents" }, "Searching the documents"],
     [{ type: "reasoning", content: "", step: step({ name: "hyde" }) }, "Searching the documents"],

@@ -43,6 +43,7 @@ let announced = "";
 /** @type {Answer | null} one that was told to go on, until that is confirmed */
 let continued = null;
 
+/** @type {Thread} */
 const thread = new Thread(byId("thread-scroll"), {
   source: (answer, sources, index, opener) => panel.open(answer, sources, index, opener),
   option: (text) => ask(text),

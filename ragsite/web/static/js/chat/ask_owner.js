@@ -44,8 +44,7 @@ function form(heading, finish, id, question, to) {
       ? gettext("They see your name, the question and the remark, but not the conversation. The review desk sees the remark, too. You are notified when they reply.")
       : gettext("They see the question and the remark, but not the conversation. You are notified when they reply.");
   };
-  /** @returns {string} */
-  const chosen = () => String(new FormData(element).get("to") ?? to[0].sent_to);
+  const chosen = () => element.querySelector(/** @type {"input"} */ ("input[name=to]:checked"))?.value ?? to[0].sent_to;
   const element = h("form", {
     class: "ask-owner-form",
     onchange: tell,
