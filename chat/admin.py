@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from chat.models import AnswerReview, Assistant, Message, Session
@@ -23,6 +23,10 @@ class SessionAdmin(ReadOnlyAdmin, admin.ModelAdmin):
     ordering = ["-updated_at"]
     show_full_result_count = False
     fields = ["title", "user", "workflow", "collections", "created_at", "updated_at"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
+        """Without those that are not kept, which are their owners' alone."""
+        return super().get_queryset(request).filter(kept=True)
 
 
 @admin.register(Assistant)
@@ -76,6 +80,9 @@ class MessageAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
         "created_at",
         "finished_at",
     ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
+        return super().get_queryset(request).filter(session__kept=True)
 
     def change_view(
         self,

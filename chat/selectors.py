@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import LessThan
+from django.utils import timezone
 
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.feedback import get_feedback
@@ -29,9 +30,14 @@ REMEMBERED = (Message.Status.COMPLETE, Message.Status.CUT, Message.Status.STOPPE
 
 # ------------------------------------------------------------------------------------------------ sessions
 def own_sessions(user: User) -> QuerySet[Session]:
-    """The user's; those that it began where they came in by an API key that is bound to collections."""
-    own = Session.objects.filter(user=user)
+    """The user's; those that it began where they came in by an API key that is bound to collections. A temporary one is
+    there until its time is over, whether it is deleted yet or not."""
+    own = Session.objects.filter(_unexpired(), user=user)
     return own if bound_to(user) is None else own.filter(key=key_of(user))
+
+
+def _unexpired() -> Q:
+    return Q(expires_at=None) | Q(expires_at__gt=timezone.now())
 
 
 def session_list(
@@ -41,7 +47,7 @@ def session_list(
 
     archived: only those, or only the others. folder: of that name; "": in none.
     """
-    sessions = with_message_count(own_sessions(user).filter(kept=True)).prefetch_related("shares")
+    sessions = _with_listed(own_sessions(user).filter(kept=True))
     if archived is not None:
         sessions = sessions.filter(archived_at__isnull=not archived)
     if folder is not None:
@@ -79,6 +85,11 @@ def with_message_count(sessions: QuerySet[Session]) -> QuerySet[Session]:
     return sessions.annotate(message_count=Coalesce(count, 0))
 
 
+def _with_listed(sessions: QuerySet[Session]) -> QuerySet[Session]:
+    """What `chat.messages.data.session_data` shows of each."""
+    return with_message_count(sessions).prefetch_related("shares")
+
+
 def folder_list(*, user: User) -> QuerySet[Session, Any]:
     """`{"name", "session_count"}` of the user's folders, by name; what is archived is in none of them."""
     filed = own_sessions(user).filter(archived_at=None).exclude(folder="").order_by()
@@ -86,8 +97,9 @@ def folder_list(*, user: User) -> QuerySet[Session, Any]:
 
 
 def session_get(*, user: User, session_id: UUID) -> Session:
-    """Raises SessionNotFoundError."""
-    session = session_list(user=user).filter(pk=session_id).first()
+    """One that is listed, or a temporary one. Raises SessionNotFoundError."""
+    readable = own_sessions(user).filter(Q(kept=True) | Q(expires_at__isnull=False))
+    session = _with_listed(readable).filter(pk=session_id).first()
     if session is None:
         raise SessionNotFoundError
     return session
@@ -108,6 +120,8 @@ def conversation_exists(*, user: User, session_id: UUID) -> bool:
     """Whether it is one of the user's sessions, or has files and is to begin with its first question."""
     if own_sessions(user).filter(pk=session_id).exists():
         return True
+    if Session.objects.filter(pk=session_id).exists():  # another's, or its time is over
+        return False
     return attached_collections(user).filter(conversation_id=session_id).exists()
 
 

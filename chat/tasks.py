@@ -14,7 +14,7 @@ from django.utils import timezone
 from chat.review.records import answers_catch_up
 from chat.review.replay.replays import replays_queue, replays_work
 from chat.services.attachments import attachments_sweep
-from chat.services.retention import sessions_erase, unkept_over
+from chat.services.retention import sessions_erase, temporary_over, unkept_over
 from retrieval.compose import close_engine
 
 # Of a round; the next one goes on two minutes after it began.
@@ -52,7 +52,9 @@ def attachments_sweep_task() -> int:
 @shared_task
 def conversations_forget() -> int:
     """Delete conversations that are not to be kept. Returns how many."""
-    return sum(sessions_erase(lambda: unkept_over(timezone.now() - UNKEPT_FOR)))
+    unkept = sum(sessions_erase(lambda: unkept_over(timezone.now() - UNKEPT_FOR)))
+    temporary = sum(sessions_erase(lambda: temporary_over(timezone.now())))
+    return unkept + temporary
 
 
 async def _replays() -> bool:

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import get_language
 from django.views.decorators.csrf import ensure_csrf_cookie
@@ -19,9 +19,10 @@ from django.views.decorators.http import require_safe
 from chat.api.assistants import assistants_data
 from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
 from chat.labels import script_efforts, script_labels
-from chat.messages.data import session_data
+from chat.messages.data import session_data, session_title
 from chat.models import Session
 from chat.runs.budgets import has_budgets
+from chat.selectors import session_get
 from chat.services.attachments import MAX_FILES
 from chat.services.default_assistant import default_assistant
 from chat.services.sharing import share_open, shared_entries
@@ -29,6 +30,7 @@ from chat.services.suggestions import suggestions
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import NotFoundError
 from ragsite.core.storage import MIB
+from ragsite.runtime import live_settings
 from retrieval.engine.workflows.registry import get_workflow
 from retrieval.engine.workflows.self_corrective import limits
 from retrieval.knowledge.ingest.sniff import EXTENSIONS
@@ -44,7 +46,8 @@ RELAXED_PASS_RATE = 0.4  # and for the relaxed one
 @ensure_csrf_cookie
 def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> HttpResponse:
     """An empty conversation, or one of the user's; somebody else's answers like none at all."""
-    session = get_object_or_404(Session, pk=session_id, user=request.user) if session_id else None
+    live_settings.refresh()
+    session = _own_session(request, session_id) if session_id else None
     boot = {
         "session": session_data(session) if session else None,
         "assistant": _default_assistant(asking_user(request)),
@@ -56,6 +59,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
         },
         "accept": list(EXTENSIONS),
         "self_corrective": reverse("self_corrective"),
+        "temporary": settings.RAG.conversations.temporary_chat,
         "has_archive": Session.objects.filter(
             user=asking_user(request), archived_at__isnull=False
         ).exists(),
@@ -70,7 +74,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
     }
     context = {
         "boot": boot,
-        "session": session,
+        "title": session_title(session) if session else "",
         "suggestions": _suggestions(request),
         "samples": sample_documents(asking_user(request)),
         "section": "chat",
@@ -122,6 +126,7 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         "suggestions": _suggestions(request),
         "samples": 0,
         "section": "self_corrective",
+        "temporary": settings.RAG.conversations.temporary_chat,
     }
     return render(request, "chat/self_corrective.html", context)
 
@@ -161,6 +166,14 @@ def _shared(
 def _default_assistant(user: User) -> dict[str, Any] | None:
     assistant = default_assistant()
     return assistants_data(user, [assistant])[0] if assistant else None
+
+
+def _own_session(request: HttpRequest, session_id: uuid.UUID) -> Session:
+    """Raises Http404."""
+    try:
+        return session_get(user=asking_user(request), session_id=session_id)
+    except NotFoundError as error:
+        raise Http404 from error
 
 
 def _suggestions(request: HttpRequest) -> list[dict[str, str]]:

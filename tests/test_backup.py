@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 
-from chat.models import Message, Source
+from chat.models import Message, Session, Source
 from feedback.models import Rating
 from ragsite.operations import backup
 from ragsite.operations.backup import backups_in
@@ -28,6 +30,7 @@ from retrieval.knowledge.services.ingest import document_ingest
 from retrieval.models import Chunk, Collection, Document
 from tests.factories import (
     CollectionFactory,
+    DocumentFactory,
     RatingFactory,
     SessionFactory,
     SourceFactory,
@@ -142,6 +145,22 @@ def test_a_site_that_lost_everything_answers_as_before(
     for document in Document.objects.all():
         with document.file.open() as content:
             assert content.read().decode() == TEXTS[document.file_name]
+
+
+def test_a_temporary_conversation_is_not_restored(
+    site: None, settings: Any, tmp_path: Path
+) -> None:
+    session = SessionFactory(kept=False, expires_at=timezone.now() + timedelta(hours=1))
+    answered(session=session)
+    attached = CollectionFactory(owner=session.user, conversation_id=session.pk)
+    document = DocumentFactory(collection=attached)
+    document.file.save("attached.md", ContentFile(b"Ms Ames is ill."))
+    folder = made(tmp_path / "backups")
+    assert not list(folder.rglob("attached*"))
+    lose_everything(settings)
+    assert restore(folder) == ""
+    left = (Session.objects.filter(kept=False), Document.objects.filter(pk=document.pk))
+    assert [rows.exists() for rows in left] == [False, False]
 
 
 def test_a_bucket_that_was_lost_is_filled_again(

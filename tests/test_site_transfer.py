@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from chat.models import AnswerReview, Message, Source
 from feedback.models import GapRequest, GoldenQuestion, KnowledgeGap, Rating
@@ -139,6 +141,25 @@ def test_every_row_is_as_it_was_and_documents_wait_to_be_read(site_file: Path) -
     assert IngestJob.objects.get(document=document).user == document.uploaded_by
     MessageFactory(session=Message.objects.first().session)  # numbers of rows go on
     SourceFactory(message=Message.objects.last(), marker=2)
+
+
+@pytest.mark.django_db
+def test_temporary_conversations_stay_behind(settings: Any, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT, settings.DATA_DIR = tmp_path / "uploads", tmp_path / "data"
+    ends = timezone.now() + timedelta(hours=1)
+    temporary = SessionFactory(kept=False, expires_at=ends)
+    SourceFactory(message=answered("Is Ms Ames ill?", session=temporary), marker=1)
+    answered("How many books?")
+    for session, name in ((temporary, "ill.md"), (SessionFactory(), "books.md")):
+        attached = CollectionFactory(owner=session.user, conversation_id=session.pk)
+        document = DocumentFactory(collection=attached, file_name=name)
+        document.file.save(name, ContentFile(b"# Days"))
+    call_command("export_site", tmp_path / "site.zip")
+    with zipfile.ZipFile(tmp_path / "site.zip") as archive:
+        rows = archive.read("rows.jsonl").decode()
+        files = [name for name in archive.namelist() if name.startswith("files/")]
+    assert ("Is Ms Ames ill?" in rows, str(temporary.pk) in rows) == (False, False)
+    assert ("How many books?" in rows, "ill.md" in rows, len(files)) == (True, False, 1)
 
 
 def test_a_site_with_accounts_is_left_as_it_is(site_file: Path) -> None:

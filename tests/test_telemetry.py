@@ -29,8 +29,8 @@ from retrieval.engine.model_calls import model_call
 from retrieval.engine.trace import TRACER, Trace
 from retrieval.engine.usage import ModelCall
 
-async def run():
-    async with Trace().step("generate"):
+async def run(private=False):
+    async with Trace(private=private).step("generate"):
         prompt = Prompt(name="generate", system="s", user="private words", hash="h")
         with model_call(ModelCall("chat", "m1", prompt_name="generate", prompt=prompt)) as call:
             call.prompt_tokens, call.completion_tokens = 90, 7
@@ -50,6 +50,8 @@ def told():
 asyncio.run(main())
 told()
 os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "true"
+asyncio.run(run(private=True))
+told()
 asyncio.run(run())
 told()
 """
@@ -68,7 +70,8 @@ def test_request_run_step_and_model_call_are_one_trace_with_texts_only_where_the
         cwd=Path(__file__).parents[1],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    text, with_texts = done.stdout.splitlines()[-2:]
+    text, private, with_texts = done.stdout.splitlines()[-3:]
+    assert "private words" not in private
     found = json.loads(text)
     request, step, call = found["request"], found["step generate"], found["chat m1"]
     assert (step["parent"], call["parent"]) == (request["id"], step["id"])

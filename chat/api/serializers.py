@@ -33,6 +33,10 @@ from retrieval.knowledge.api.question_fields import (
 from retrieval.knowledge.collection_addresses import MAX_ADDRESS_CHARS
 
 MOST_DOCUMENTS = 10  # that one question names
+TEMPORARY = (
+    "Of a new conversation: true: it is deleted after 24 hours, and nobody at the review desk reads it. "
+    "None: as the site has it (RAGSITE_TEMPORARY_CHAT)."
+)
 OWN_RATING = "The caller's own: {score, thumb, tags, comment}. Not in events."
 OFFERED = ("follow_up", "starter")
 REQUEST_FIELDS = (
@@ -185,6 +189,7 @@ class AskSerializer(EditSerializer):
         help_text="None: a new session. Also of files that were attached to none yet.",
     )
 
+    temporary = FlagField(required=False, allow_null=True, help_text=TEMPORARY)
     offered = serializers.ChoiceField(
         choices=OFFERED,
         required=False,
@@ -197,7 +202,14 @@ class AskSerializer(EditSerializer):
         return super().request() | ({"offered": offered} if offered else {})
 
     def arguments(self) -> dict[str, Any]:
-        return {**super().arguments(), "session_id": self.validated_data.get("session_id")}
+        own = {name: self.validated_data.get(name) for name in ("session_id", "temporary")}
+        return {**super().arguments(), **own}
+
+
+class SessionBeginSerializer(StrictSerializer):
+    """How a conversation begins in which nothing is asked yet."""
+
+    temporary = FlagField(required=False, allow_null=True, help_text=TEMPORARY)
 
 
 class SessionUpdateSerializer(StrictSerializer):
@@ -208,6 +220,9 @@ class SessionUpdateSerializer(StrictSerializer):
     title = TextField(max_length=200, required=False)
     pinned = FlagField(required=False)
     archived = FlagField(required=False, help_text="Out of the list, kept; no longer pinned.")
+    temporary = FlagField(
+        required=False, help_text="false: a temporary conversation is kept as an ordinary one."
+    )
     folder = TextField(
         max_length=100,
         required=False,
@@ -219,7 +234,7 @@ class SessionUpdateSerializer(StrictSerializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
             raise serializers.ValidationError(
-                localized(worded("Give title, pinned, archived or folder."))
+                localized(worded("Give title, pinned, archived, temporary or folder."))
             )
         return attrs
 
@@ -432,6 +447,10 @@ class SessionSerializer(serializers.Serializer[Any]):
     assistant = serializers.DictField(
         child=serializers.CharField(), help_text="{id, name} of the one last asked by; empty: none."
     )
+    temporary = serializers.BooleanField(
+        help_text="Not listed, not at the review desk, and deleted at `expires_at`."
+    )
+    expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: it is kept.")
     pinned = serializers.BooleanField()
     archived = serializers.BooleanField()
     folder = serializers.CharField(help_text="Empty: in none.")

@@ -21,6 +21,7 @@ from chat.api.chat import MessagePages
 from chat.api.serializers import (
     AnswerSerializer,
     FolderSerializer,
+    SessionBeginSerializer,
     SessionSerializer,
     SessionUpdateSerializer,
     SharedSerializer,
@@ -35,6 +36,7 @@ from chat.runs.answers import answers_mark_interrupted
 from chat.services.export import session_export
 from chat.services.sessions import session_delete, session_update
 from chat.services.sharing import session_share, session_unshare, share_list, share_path
+from chat.services.temporary import session_begin
 from ragsite.core.api.fields import QuerySerializer, checked
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.api.schema import errors
@@ -102,6 +104,18 @@ class SessionListApi(ChatView):
 
         return Pages().answer(sessions, self, rows)
 
+    @extend_schema(
+        request=SessionBeginSerializer,
+        responses={201: SessionSerializer, **errors(409)},
+        tags=["sessions"],
+    )
+    def post(self, request: Request) -> Response:
+        """Begin a conversation, to ask in later. `POST /api/chat` without a `session_id` does both at once."""
+        user = asking_user(request)
+        body = checked(SessionBeginSerializer, request.data)
+        session = session_begin(user=user, temporary=body.get("temporary"))
+        return Response(session_data(session), status=201)
+
 
 class SessionApi(ChatView):
     @extend_schema(responses={200: SessionSerializer}, tags=["sessions"])
@@ -113,10 +127,12 @@ class SessionApi(ChatView):
         return Response(session_data(session))
 
     @extend_schema(
-        request=SessionUpdateSerializer, responses={200: SessionSerializer}, tags=["sessions"]
+        request=SessionUpdateSerializer,
+        responses={200: SessionSerializer, **errors(409)},
+        tags=["sessions"],
     )
     async def patch(self, request: Request, session_id: UUID) -> Response:
-        """Rename it, pin it, put it into the archive or into a folder; what is left out stays."""
+        """Rename it, pin it, put it into the archive or into a folder, keep a temporary one; what is left out stays."""
 
         def change() -> Response:
             user = asking_user(request)

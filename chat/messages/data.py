@@ -42,6 +42,7 @@ SITE_TEXTS = ("reason", "decision_path", "degraded", "grounding", "error")
 CUT = worded("This answer reached its length limit; it can be continued.")
 STOPPED = worded("You stopped this answer; it can be continued.")
 SITE_ENDED = worded("The site was restarted while it wrote this answer; it can be continued.")
+TEMPORARY = worded("Temporary chat")
 STEP_FIELDS = ("seq", "name", "status", "summary", "started_ms", "duration_ms", "detail")
 
 
@@ -245,11 +246,19 @@ def rating_data(rating: Rating) -> dict[str, Any]:
     return {name: getattr(rating, name) for name in ("score", "thumb", "tags", "comment")}
 
 
+def session_title(session: Session) -> str:
+    """What it is called by, in the active language. A temporary one does not show its first question in the browser's
+    list of pages."""
+    return str(localized(TEMPORARY)) if session.is_temporary else session.title
+
+
 def session_data(session: Session) -> dict[str, Any]:
     """Of a session that `chat.selectors` has loaded."""
     return {
         "id": str(session.pk),
-        "title": session.title,
+        "title": session_title(session),
+        "temporary": session.is_temporary,
+        "expires_at": session.expires_at.isoformat() if session.expires_at else None,
         "workflow": session.workflow,
         "collections": session.collections,
         "assistant": session.assistant,

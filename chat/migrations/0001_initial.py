@@ -94,6 +94,7 @@ class Migration(migrations.Migration):
                 ('archived_at', models.DateTimeField(blank=True, null=True)),
                 ('folder', models.CharField(blank=True, max_length=100)),
                 ('kept', models.BooleanField(default=True)),
+                ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
                 ('key', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='ragsite.apitoken')),
@@ -296,6 +297,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='session',
             index=models.Index(fields=['updated_at', 'id'], name='session_by_last_use'),
+        ),
+        migrations.AddIndex(
+            model_name='session',
+            index=models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='session_by_expiry'),
         ),
         migrations.AddIndex(
             model_name='message',

@@ -34,7 +34,10 @@ class Session(models.Model):
     folder = models.CharField(max_length=100, blank=True)  # empty: in none
     kept = models.BooleanField(
         default=True
-    )  # else in no list, and deleted minutes after its last answer
+    )  # else in no list, at no desk, and deleted minutes after its last answer
+    expires_at = models.DateTimeField(
+        null=True, blank=True
+    )  # of a temporary one, not kept: its owner reads it until then, and it is deleted
     key = models.ForeignKey(
         "ragsite.ApiToken", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -48,10 +51,19 @@ class Session(models.Model):
         indexes = [
             models.Index(fields=["user", "-updated_at"]),
             models.Index(fields=["updated_at", "id"], name="session_by_last_use"),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(expires_at__isnull=False),
+                name="session_by_expiry",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.title or str(self.id)
+
+    @property
+    def is_temporary(self) -> bool:
+        return self.expires_at is not None
 
 
 class Message(Leased):

@@ -109,6 +109,7 @@ def _message_saved(sender: type[Model], instance: Message, raw: bool = False, **
 
 
 def ended_answers() -> QuerySet[Message]:
+    """Those that the desk may read: what is not kept, as a temporary conversation, is its owner's alone."""
     answers = Message.objects.filter(role=Message.Role.ASSISTANT, session__kept=True)
     return answers.exclude(status=Message.Status.STREAMING)
 

@@ -67,8 +67,9 @@ def step_row(message: Message, step: StepRecord) -> DecisionStep:
 
 
 def prompts_store(message: Message, steps: Sequence[StepRecord]) -> None:
-    """As they were filled, where the site keeps them; of each PROMPT_CHARS at most, its end left out."""
-    if not settings.RAG.retention.paths_days:
+    """As they were filled, where the site keeps them and the conversation; of each PROMPT_CHARS at most, its end left
+    out."""
+    if not settings.RAG.retention.paths_days or not message.session.kept:
         return
     prompts = [
         (step.seq, number, call.prompt)

@@ -91,7 +91,7 @@ class Run:
         self.question = question
         self.again = again
         self.events = AnswerEvents(message.pk)
-        self.trace = Trace(self.events, after=steps)
+        self.trace = Trace(self.events, after=steps, private=not message.session.kept)
         self.task: asyncio.Task[None] | None = None
         self._unread = unread
         self._begun = begun

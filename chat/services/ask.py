@@ -24,7 +24,8 @@ from chat.runs.run import Run
 from chat.services.assistant_asked import asked_by, assistant_take, without_given
 from chat.services.beginning import EarlyRun, run_begin
 from chat.services.limits import check_limits, lock_asking
-from ragsite.accounts.auth import bound_to, key_of
+from chat.services.temporary import session_new
+from ragsite.accounts.auth import bound_to
 from ragsite.core.errors import InvalidInputError, TooLargeError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_line, clean_text
@@ -58,6 +59,7 @@ async def ask(
     regenerated: Message | None = None,
     edited: Message | None = None,
     kept: bool = True,
+    temporary: bool | None = None,
 ) -> Run:
     """Store the question and begin to answer it; the answer's events are in the log under the id of `run.message`.
 
@@ -67,11 +69,12 @@ async def ask(
     regenerated: the question of this answer is answered again; its answers so far are kept, superseded.
     edited: the question is another version of this one, which is kept with what follows it, superseded. Either is asked
     as it was before, but for what `request` holds.
-    kept: whether a new conversation is.
+    kept: whether a new conversation is. temporary: whether a new one that is kept is deleted after a day; None: as the
+    site has it.
 
     Raises TooLargeError, InvalidInputError, CollectionNotFoundError, AssistantNotFoundError,
     AssistantCollectionsUnreadableError, SessionNotFoundError, AnswerInProgressError, RateLimitedError,
-    BudgetUsedUpError.
+    BudgetUsedUpError, TemporaryForbiddenError, TemporaryEnforcedError.
     """
     if len(text) > (limit := settings.RAG.limits.message_chars):
         raise TooLargeError(
@@ -97,6 +100,7 @@ async def ask(
             regenerated=regenerated,
             edited=edited,
             kept=kept,
+            temporary=temporary,
         ),
         early=early,
     )
@@ -112,6 +116,7 @@ def _answer_create(
     regenerated: Message | None,
     edited: Message | None,
     kept: bool,
+    temporary: bool | None,
 ) -> Run:
     """Store the question, unless there is a row of it, and the empty answer. The run works from the moment on when
     nothing speaks against the question any more."""
@@ -123,7 +128,7 @@ def _answer_create(
         with transaction.atomic():
             lock_asking(user)
             check_limits(user)
-            session = _session(user=user, session_id=session_id, kept=kept)
+            session = _session(user=user, session_id=session_id, kept=kept, temporary=temporary)
             is_new = session._state.adding
             scope = assistant_take(
                 request, user=user, session=session, as_before=before is not None
@@ -356,17 +361,22 @@ async def _model_chosen(model: str) -> str:
     raise InvalidInputError(fields={"model": [worded("One of {known}.", known=known)]})
 
 
-def _session(*, user: User, session_id: UUID | None, kept: bool) -> Session:
-    """The user's session, locked, or one that is not stored yet. Raises SessionNotFoundError, AnswerInProgressError."""
+def _session(*, user: User, session_id: UUID | None, kept: bool, temporary: bool | None) -> Session:
+    """The user's session, locked, or one that is not stored yet. Raises SessionNotFoundError, AnswerInProgressError,
+    InvalidInputError, TemporaryForbiddenError, TemporaryEnforcedError."""
     if session_id is None:
-        return Session(user=user, key=key_of(user), kept=kept)
+        return session_new(user=user, kept=kept, temporary=temporary)
     session = (
         selectors.own_sessions(user).select_for_update().filter(pk=session_id).order_by().first()
     )
     if session is None:
         if selectors.conversation_exists(user=user, session_id=session_id):
-            return Session(pk=session_id, user=user, key=key_of(user))
+            return session_new(user=user, temporary=temporary, pk=session_id)
         raise SessionNotFoundError
+    if temporary not in (None, session.is_temporary):
+        raise InvalidInputError(
+            fields={"temporary": [worded("Only a new conversation can be begun so; leave it out.")]}
+        )
     if session.messages.filter(status=Message.Status.STREAMING).exists():
         raise AnswerInProgressError
     return session

@@ -10,14 +10,14 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from chat import selectors
-from chat.messages.data import cited_page, message_record, session_data
+from chat.messages.data import cited_page, message_record, session_data, session_title
 from chat.models import Message, Session
 
 
 def session_export(*, user: User, session: Session, as_json: bool) -> tuple[str, str, str]:
     """Name, media type and content of the file."""
     messages = list(selectors.message_list(user=user, session=session))
-    name = slugify(session.title, allow_unicode=True)[:60].strip("-") or str(session.pk)
+    name = slugify(session_title(session), allow_unicode=True)[:60].strip("-") or str(session.pk)
     if as_json:
         data = {"session": session_data(session), "messages": list(map(message_record, messages))}
         return f"{name}.json", "application/json", json.dumps(data, ensure_ascii=False, indent=2)
@@ -25,7 +25,7 @@ def session_export(*, user: User, session: Session, as_json: bool) -> tuple[str,
 
 
 def _markdown(session: Session, messages: list[Message]) -> str:
-    parts = [f"# {session.title or _('Conversation')}"]
+    parts = [f"# {session_title(session) or _('Conversation')}"]
     for message in messages:
         who = _("You") if message.role == Message.Role.USER else _("Answer")
         parts.append(f"## {who} · {message.created_at:%Y-%m-%d %H:%M} UTC")

@@ -39,8 +39,17 @@ def conversations_over(before: datetime) -> QuerySet[Session]:
 
 def unkept_over(before: datetime) -> QuerySet[Session]:
     """Of programs that keep theirs themselves."""
+    return _unwritten().filter(kept=False, expires_at=None, updated_at__lt=before)
+
+
+def temporary_over(now: datetime) -> QuerySet[Session]:
+    """Temporary ones whose time is over."""
+    return _unwritten().filter(expires_at__lte=now)
+
+
+def _unwritten() -> QuerySet[Session]:
     written = Message.objects.filter(status=Message.Status.STREAMING, session=OuterRef("pk"))
-    return Session.objects.filter(~Exists(written), kept=False, updated_at__lt=before)
+    return Session.objects.filter(~Exists(written))
 
 
 def archived_over(before: datetime) -> QuerySet[Session]:

@@ -15,6 +15,7 @@ from django.utils import timezone
 from chat import selectors
 from chat.models import Message, Session
 from chat.services.stop import run_stop
+from chat.services.temporary import TemporaryChatError, temporary_set
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_line
@@ -23,11 +24,15 @@ from retrieval.memory.services import conversation_memories_forget
 
 
 def session_update(*, user: User, session_id: UUID, changes: Mapping[str, Any]) -> Session:
-    """Set `title`, `pinned`, `archived` or `folder` ("" or None: none); what is archived is no longer pinned.
+    """Set `title`, `pinned`, `archived` or `folder` ("" or None: none); what is archived is no longer pinned. `temporary`
+    False keeps a temporary one, which can have none of the others before.
 
-    Raises SessionNotFoundError, InvalidInputError.
+    Raises SessionNotFoundError, InvalidInputError, TemporaryChatError, TemporaryEnforcedError.
     """
     session = selectors.session_get(user=user, session_id=session_id)
+    stays_temporary = session.is_temporary and changes.get("temporary") is not False
+    if stays_temporary and changes.keys() - {"temporary"}:
+        raise TemporaryChatError
     now = timezone.now()
     columns: dict[str, Any] = {}
     if "title" in changes:
@@ -44,8 +49,11 @@ def session_update(*, user: User, session_id: UUID, changes: Mapping[str, Any]) 
         columns["archived_at"] = (session.archived_at or now) if changes["archived"] else None
         if changes["archived"]:
             columns["pinned_at"] = None
+    if "temporary" in changes:
+        temporary_set(user=user, session=session, temporary=changes["temporary"])
     # That does not count as use: the order of the list stays. What another tab changes meanwhile stays, too.
-    Session.objects.filter(pk=session.pk).update(**columns)
+    if columns:
+        Session.objects.filter(pk=session.pk).update(**columns)
     return selectors.session_get(user=user, session_id=session_id)
 
 

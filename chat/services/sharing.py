@@ -24,6 +24,7 @@ from chat import selectors
 from chat.messages.data import cited_page, weak_sentences
 from chat.messages.rendering import reachable, render_answer
 from chat.models import Message, Session, Share, Source
+from chat.services.temporary import TemporaryChatError
 from ragsite.core.errors import (
     ConflictError,
     InvalidInputError,
@@ -40,9 +41,11 @@ SALT = "chat.share"
 def session_share(
     *, user: User, session_id: UUID, scope: str, expires_at: datetime | None = None
 ) -> Share:
-    """Raises SessionNotFoundError, PermissionDeniedError where the site has no secret links, InvalidInputError,
-    ConflictError where no message is there to show."""
+    """Raises SessionNotFoundError, TemporaryChatError, PermissionDeniedError where the site has no secret links,
+    InvalidInputError, ConflictError where no message is there to show."""
     session = selectors.session_get(user=user, session_id=session_id)
+    if session.is_temporary:
+        raise TemporaryChatError
     if scope == Share.Scope.LINK and not settings.SHARE_LINKS:
         raise PermissionDeniedError(
             worded(

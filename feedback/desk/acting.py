@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404
 
 from chat.models import Message
 from chat.review.pages import problem_sentences
+from chat.review.records import ended_answers
 from ragsite.core.errors import AppError
 from retrieval.knowledge.selectors import as_uuid
 
@@ -39,8 +40,8 @@ def form_problem(form: forms.Form) -> str:
 
 
 def answer_named(text: str) -> Message:
-    """The answer of this id, with its question, else 404."""
-    answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
+    """The answer of this id, with its question, else 404: also where it is not the desk's to read."""
+    answers = ended_answers().select_related("reply_to")
     answer: Message = get_object_or_404(answers, pk=as_uuid(text))
     return answer
 

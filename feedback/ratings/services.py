@@ -29,6 +29,11 @@ class RatingNotReadyError(ConflictError):
     message = worded("This answer is still being written; rate it when it is finished.")
 
 
+class TemporaryRatingError(ConflictError):
+    code = "temporary_chat"
+    message = worded("Answers of a temporary conversation cannot be rated; keep it first.")
+
+
 @transaction.atomic
 def rating_set(
     *,
@@ -44,13 +49,15 @@ def rating_set(
 
     `score`: 1-5. `thumb`: "up" is 5, "down" is 1; beside a score it has to point the same way. Calls at the same moment
     leave one row, the last one's. What was remembered of an answer that is found bad is forgotten. Raises
-    NotFoundError, NotRateableError, RatingNotReadyError, InvalidInputError.
+    NotFoundError, NotRateableError, RatingNotReadyError, TemporaryRatingError, InvalidInputError.
     """
     message = message_get(user=user, message_id=message_id)
     if message.role != Message.Role.ASSISTANT:
         raise NotRateableError
     if message.status == Message.Status.STREAMING:
         raise RatingNotReadyError
+    if message.session.is_temporary:
+        raise TemporaryRatingError
     source = _source(message, marker)
     values = {
         "score": _score(score, thumb),

@@ -396,6 +396,14 @@ class QuotaSettings(Group):
     documents: Annotated[WholeNumber, CONSTANT] = 2000  # of one user
 
 
+class ConversationSettings(Group):
+    env_prefix = "RAGSITE_"
+
+    temporary_chat: Annotated[Literal["allowed", "forbidden", "enforced"], LIVE] = "allowed"
+    """Temporary conversations, which are deleted after 24 hours and which nobody at the review desk reads: `allowed`,
+    `forbidden`, or `enforced` for each new one. Those that have begun stay what they are."""
+
+
 class RetentionSettings(Group):
     """After how many days what people asked, and what was made of it, is deleted (docs/operations.md); 0: never."""
 
@@ -438,6 +446,7 @@ class RagSettings(Group):
     feedback: FeedbackSettings = FeedbackSettings()
     limits: LimitSettings = LimitSettings()
     quotas: QuotaSettings = QuotaSettings()
+    conversations: ConversationSettings = ConversationSettings()
     retention: RetentionSettings = RetentionSettings()
     web_search: WebSearchSettings = WebSearchSettings()
     data_dir: str = "var"

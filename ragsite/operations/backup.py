@@ -2,7 +2,8 @@
 
 The folder holds `backup.json`, the database as its own tool writes it (SQLite's backup, `pg_dump`), the uploaded files
 under their names, and the secret key where the data folder has it. The index is filled from the database. What is to
-come to another database or version goes by `site_transfer`.
+come to another database or version goes by `site_transfer`. Temporary conversations are in the database's copy, as its
+tool takes the whole; their files are not, and a restored site has none of them.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from django.core.files.base import File
 from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.backends.postgresql.client import DatabaseClient
+from django.db.models import Q
 from django.utils import timezone
 
+from chat.models import Session
 from ragsite.runtime import presence, start_checks
 from retrieval.models import Collection, Document
 
@@ -39,6 +42,7 @@ UNFINISHED = ".unfinished"
 NAMED_BY = "%Y-%m-%dT%H-%M-%SZ"
 COPIED_BYTES = 1024 * 1024
 ROWS_AT_ONCE = 500
+_TEMPORARY = Q(expires_at__isnull=False)
 TOOL_S = 6 * 3600  # that pg_dump or pg_restore may take
 logger = logging.getLogger(__name__)
 
@@ -119,7 +123,11 @@ def _files_copy(folder: Path, before: Path | None, backup: Backup) -> None:
     """Those of the documents that there are now, as far as the folder lacks them."""
     backup.documents = 0
     backup.gone.clear()
-    documents = Document.objects.exclude(file="").order_by("pk").only("title", "file")
+    of_temporary = Session.objects.filter(_TEMPORARY).values("pk")
+    documents = Document.objects.exclude(file="").exclude(
+        collection__conversation_id__in=of_temporary
+    )
+    documents = documents.order_by("pk").only("title", "file")
     for document in documents.iterator(chunk_size=ROWS_AT_ONCE):
         name = str(document.file.name)
         to = folder / name
@@ -177,6 +185,7 @@ def backup_restore(folder: Path) -> list[str]:
     _database_restore(folder)
     connection.close()
     start_checks.migrate()
+    Session.objects.filter(_TEMPORARY).delete()
     return [*_amiss_in_files(digests, about), *_key_restore(folder, about)]
 
 

@@ -27,7 +27,9 @@ from django.core.files.storage import default_storage
 from django.core.management import call_command
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
+from django.db.models import Q
 
+from chat.models import Session
 from ragsite.core import storage
 from retrieval.knowledge.services.documents import document_retry
 from retrieval.models import Collection, Document
@@ -82,6 +84,24 @@ CARRIED = (
     "feedback.GapRequest",
     "feedback.GapRequestSource",
 )
+# Temporary conversations stay where they are, with their files.
+_TEMPORARY = Session.objects.filter(expires_at__isnull=False).values("pk")
+
+
+def _not_of_temporary(way: str) -> Q:
+    """way: from a row to the id of a conversation that a collection is of."""
+    return Q((way, None)) | ~Q((f"{way}__in", _TEMPORARY))
+
+
+ONLY: dict[str, Q] = {
+    "chat.Session": Q(expires_at=None),
+    "chat.Message": Q(session__expires_at=None),
+    "chat.Source": Q(message__session__expires_at=None),
+    "chat.DecisionStep": Q(message__session__expires_at=None),
+    "retrieval.Collection": _not_of_temporary("conversation_id"),
+    "retrieval.Document": _not_of_temporary("collection__conversation_id"),
+    "retrieval.KeptVector": _not_of_temporary("document__collection__conversation_id"),
+}
 # What a new site finds out anew: it may have another embedding model.
 ANEW: dict[str, dict[str, Any]] = {
     "retrieval.collection": {"embedding_model": "", "embedding_dim": None},
@@ -142,9 +162,8 @@ def site_export(path: Path) -> list[str]:
 
 def _write_rows(lines: io.TextIOBase) -> None:
     for label in CARRIED:
-        rows = (
-            apps.get_model(label)._default_manager.order_by("pk").iterator(chunk_size=ROWS_AT_ONCE)
-        )
+        table = apps.get_model(label)._default_manager.filter(ONLY.get(label, Q()))
+        rows = table.order_by("pk").iterator(chunk_size=ROWS_AT_ONCE)
         # Permissions have other keys on another site.
         natural = label.startswith("auth.")
         serializers.serialize(
@@ -154,9 +173,8 @@ def _write_rows(lines: io.TextIOBase) -> None:
 
 def _write_files(archive: zipfile.ZipFile) -> list[str]:
     gone = []
-    for document in (
-        Document.objects.exclude(file="").order_by("pk").iterator(chunk_size=ROWS_AT_ONCE)
-    ):
+    documents = Document.objects.filter(ONLY["retrieval.Document"]).exclude(file="")
+    for document in documents.order_by("pk").iterator(chunk_size=ROWS_AT_ONCE):
         try:
             content = document.file.open("rb")
         except FileNotFoundError:

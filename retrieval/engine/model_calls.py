@@ -62,13 +62,17 @@ def model_call(call: ModelCall) -> Iterator[ModelCall]:
         span.set_attribute("error.type", type(error).__name__)
         raise
     finally:
-        _describe(span, call)
+        _describe(span, call, with_text=_is_captured() and not (current and current[0].private))
         span.end()
         if current:
             call.ended_ms = current[0].now_ms()
 
 
-def _describe(span: Span, call: ModelCall) -> None:
+def _is_captured() -> bool:
+    return os.environ.get(CAPTURE, "").lower() == "true"
+
+
+def _describe(span: Span, call: ModelCall, *, with_text: bool) -> None:
     """By OpenTelemetry's conventions for generative AI."""
     if not span.is_recording():
         return
@@ -82,7 +86,7 @@ def _describe(span: Span, call: ModelCall) -> None:
             "gen_ai.usage.output_tokens": call.completion_tokens,
         }
     )
-    if call.prompt and os.environ.get(CAPTURE, "").lower() == "true":
+    if call.prompt and with_text:
         roles = (("system", call.prompt.system), ("user", call.prompt.user))
         messages = [
             {"role": role, "parts": [{"type": "text", "content": text}]} for role, text in roles

@@ -137,12 +137,16 @@ class EventSink:
 class Trace:
     """Everything that happened while one question was answered.
 
-    after: the number of the last step before, where an answer is gone on with.
+    after: the number of the last step before, where an answer is gone on with. private: no text of it leaves the site
+    by telemetry, whatever that is told to capture.
     """
 
-    def __init__(self, sink: EventSink | None = None, *, after: int = 0) -> None:
+    def __init__(
+        self, sink: EventSink | None = None, *, after: int = 0, private: bool = False
+    ) -> None:
         self.sink = sink or EventSink()
         self.after = after
+        self.private = private
         self.steps: list[StepRecord] = []
         self.calls: list[ModelCall] = []
         self.first_token_ms: float | None = None
@@ -234,7 +238,7 @@ class HeldBackTrace(Trace):
     they happen; text and sources do not reach the reader."""
 
     def __init__(self, run: Trace) -> None:
-        super().__init__(run.sink, after=run.after)
+        super().__init__(run.sink, after=run.after, private=run.private)
         self.steps = run.steps
         self.calls = run.calls
         self._began = run._began

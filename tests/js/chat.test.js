@@ -11,6 +11,7 @@ const { SessionList } = await site("chat/sessions.js");
 const { isWeb, placeIn, scoreShare, sectionIn } = await site("chat/source_panel.js");
 const { loadMarkdown } = await site("chat/stream_text.js");
 const { watchStatus } = await site("chat/status.js");
+const { Temporary } = await site("chat/temporary.js");
 await loadMarkdown();
 await site("chat/ask_owner.js");
 
@@ -436,6 +437,71 @@ describe("the composer", () => {
     assert.deepEqual(form.querySelectorAll(".file-chip-name").map((name) => name.textContent), ["rules.md", "scan.md"]);
     assert.equal(form.querySelector(".is-failed .file-chip-state").textContent, "It has a password.");
     assert.equal(composer.settings().session_id, "s");
+  });
+});
+
+describe("a temporary conversation", () => {
+  const session = () => ({ id: "t", title: "Temporary chat", temporary: true, expires_at: "2026-11-29T21:10:00Z" });
+  function made(rule = "allowed", answers = {}) {
+    const asked = serve({ "PATCH /api/sessions/t": { id: "t", title: "Leave", temporary: false, expires_at: null }, ...answers });
+    const banner = element("div");
+    element("span", { "data-temporary-text": "" }, banner);
+    const keep = element("button", { "data-keep": "" }, banner);
+    const toggle = element("button");
+    const on = { onToggle: mock.fn(), onKept: mock.fn() };
+    return { temporary: new Temporary(banner, toggle, { rule, ...on }), banner, keep, toggle, on, asked };
+  }
+  test("is switched to and back", () => {
+    const { temporary, toggle, banner, on } = made();
+    temporary.show(null);
+    assert.equal(banner.hidden, true);
+    toggle.click();
+    temporary.show(null, true);
+    assert.deepEqual([banner.hidden, toggle.getAttribute("aria-pressed")], [false, "true"]);
+    toggle.click();
+    assert.deepEqual(on.onToggle.mock.calls.map((call) => call.arguments[0]), [true, false]);
+  });
+  test("says when it ends, and can be kept", () => {
+    const { temporary, banner, keep } = made();
+    temporary.show(session());
+    assert.match(banner.textContent, /deleted on 29 Nov/);
+    assert.deepEqual([temporary.isOn, keep.hidden], [true, false]);
+  });
+  test("where the site leaves no choice none is offered", () => {
+    const { temporary, banner, keep, on } = made("enforced");
+    temporary.show(null);
+    temporary.switchOver();
+    assert.match(banner.textContent, /every new conversation/);
+    assert.deepEqual([banner.hidden, keep.hidden, on.onToggle.mock.callCount()], [false, true, 0]);
+    temporary.show({ id: "o", title: "Older", temporary: false });
+    assert.equal(banner.hidden, true);
+  });
+  test("is kept when that can't be undone any more", async () => {
+    const { temporary, banner, keep, on, asked } = made();
+    temporary.show(session());
+    keep.click();
+    assert.deepEqual([banner.hidden, asked.length], [true, 0]);
+    dispatchEvent(new Event("pagehide"));
+    await settled();
+    assert.deepEqual(asked.map(({ call, body }) => [call, body]), [["PATCH /api/sessions/t", { temporary: false }]]);
+    assert.equal(on.onKept.mock.calls[0].arguments[0].title, "Leave");
+    assert.equal(temporary.isOn, false);
+  });
+  test("stays temporary when keeping it is undone", () => {
+    const { temporary, banner, keep, asked } = made();
+    temporary.show(session());
+    keep.click();
+    document.querySelector(".toast-action").click();
+    assert.deepEqual([banner.hidden, asked.length], [false, 0]);
+  });
+  test("that could not be kept says why and stays", async () => {
+    const { temporary, banner, keep } = made("allowed", { "PATCH /api/sessions/t": [403, { error: { code: "temporary_chat_enforced", message: "It cannot be kept.", fields: {} } }] });
+    temporary.show(session());
+    keep.click();
+    temporary.end();
+    await settled();
+    assert.equal(banner.hidden, false);
+    assert.match(document.querySelector(".toast").textContent, /It cannot be kept/);
   });
 });
 

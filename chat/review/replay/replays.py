@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 
 from chat import labels
 from chat.feedback import get_feedback
-from chat.models import Message, Replay
+from chat.models import Replay
+from chat.review.records import ended_answers
 from chat.review.replay.replay_run import NO_REVISION, OPEN, replay_lease, replay_run
 from chat.review.roles import DeskAccess
 from ragsite.core.database import database_call
@@ -64,12 +65,8 @@ def replays_order(
 ) -> list[Replay]:
     """The same for somebody without the desk, who sees no more of it than whether it answers: the caller knows that
     they may have these questions asked again."""
-    ended = Message.objects.filter(role=Message.Role.ASSISTANT, reply_to__isnull=False)
-    found = (
-        ended.exclude(status=Message.Status.STREAMING)
-        .select_related("reply_to")
-        .in_bulk(list(message_ids))
-    )
+    ended = ended_answers().filter(reply_to__isnull=False)
+    found = ended.select_related("reply_to").in_bulk(list(message_ids))
     answers = [found[pk] for pk in message_ids if pk in found]
     if not answers:
         raise NotFoundError

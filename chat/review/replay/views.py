@@ -16,10 +16,11 @@ from rest_framework.response import Response
 
 from chat import labels
 from chat.api.serializers import AnswerSerializer, OptionsSerializer
-from chat.models import AnswerReview, Message, Replay
+from chat.models import AnswerReview, Replay
 from chat.review.api import DeskView, schema
 from chat.review.marks import readings_log
 from chat.review.pages import desk_page, problem_sentences
+from chat.review.records import ended_answers
 from chat.review.replay.differences import (
     figures,
     source_differences,
@@ -181,7 +182,7 @@ def _read(replay: Replay, access: DeskAccess) -> dict[str, Any]:
 @desk_page(query=("answer",), methods=("GET", "HEAD", "POST"))
 def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """The form. `answer`: of this one. What is left as it is, is not sent."""
-    answers = Message.objects.select_related("reply_to").filter(reply_to__isnull=False)
+    answers = ended_answers().select_related("reply_to").filter(reply_to__isnull=False)
     key = as_uuid(request.GET.get("answer", ""))
     message = answers.filter(pk=key).first() if key else None
     if message is None:

@@ -80,7 +80,7 @@ declare namespace Api {
   }
   interface SentRequest { request: GapRequest | null; to: Addressee[] }
   /** assistant: {} where there is none. */
-  interface Session { id: Id; title: string; found?: string; collections: string[]; assistant: { id?: Id; name?: string }; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
+  interface Session { id: Id; title: string; found?: string; collections: string[]; assistant: { id?: Id; name?: string }; temporary: boolean; expires_at: Time | null; pinned: boolean; archived: boolean; folder: string; shared: string[]; created_at: Time; updated_at: Time }
   interface Folder { name: string; session_count: number }
   interface Share { scope: "site" | "link"; url: string; created_at: Time; expires_at: Time | null }
   interface Shares { shares: Share[]; links_allowed: boolean }
@@ -114,7 +114,7 @@ declare namespace Api {
   /** What a question sends. The self-corrective page's has fields of its own. */
   interface Ask {
     message: string; session_id: Id | null; assistant?: string; workflow?: string; model?: string; collections?: string[]; options?: Options; filters?: Filters;
-    task?: Task; documents?: Id[]; offered?: "follow_up" | "starter";
+    task?: Task; documents?: Id[]; offered?: "follow_up" | "starter"; temporary?: boolean;
   }
   interface Assistant {
     id: Id; name: string; address: string; description: string; owner: string | null; instructions: string; collections: string[]; unreadable: number;
@@ -206,8 +206,9 @@ declare namespace Boot {
   interface Effort { name: string; label: string; hint: string; workflow: string; options: Api.Options; is_effort: boolean }
 
   type Named = Pick<Api.Session, "id" | "title"> & Partial<Api.Session>;
+  type TemporaryRule = "allowed" | "forbidden" | "enforced";
   interface Chat {
-    session: Named | null; username: string; assistant: Api.Assistant | null;
+    session: Named | null; temporary: TemporaryRule; username: string; assistant: Api.Assistant | null;
     limits: { message_chars: number; file_bytes: number; files: number }; accept: string[]; self_corrective: string;
     workflows: Effort[]; default_workflow: string; has_archive: boolean; sample_documents: Api.Id[]; web_search: { by_default: boolean } | null; budgets: boolean;
   }

@@ -33,6 +33,7 @@ const ENDING_ICONS = { cut: "arrow-down", stopped: "stop", model: "warn", interr
  * @property {(id: Api.Id) => unknown} [showVersion]
  * @property {(answer: Answer) => string} [questionOf]
  * @property {(answer: Answer) => unknown} retry
+ * @property {() => boolean} [isRated] whether answers can be rated here
  */
 
 export class Answer {
@@ -75,6 +76,10 @@ export class Answer {
       /** @type {HTMLElement} */ (link).click();
     });
     this.showStep(gettext("Reading the question"));
+  }
+
+  get isRated() {
+    return this.on.isRated?.() ?? true;
   }
 
   // ------------------------------------------------------------------------------------------- while it is written
@@ -395,7 +400,7 @@ export class Answer {
     const rating = answerRating(id, given);
     /** @type {HTMLElement} */
     const copy = iconButton("copy", gettext("Copy the answer"), () => copyText(withSources(toPaste(answer), this.sources), copy), { class: "small" });
-    const rateable = status === "complete" || status === "stopped" || status === "cut";
+    const rateable = this.isRated && (status === "complete" || status === "stopped" || status === "cut");
     append(this.after, [
       h("div", { class: "answer-actions" }, this.on.showVersion ? versionSwitch(id, versions, this.on.showVersion) : null, copy,
         INCOMPLETE.includes(status) ? null : iconButton("retry", gettext("Write it again"), () => this.on.regenerate(this), { class: "small" }),

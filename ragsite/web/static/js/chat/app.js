@@ -11,6 +11,7 @@ import { SessionList } from "./sessions.js";
 import { listenForShortcuts } from "./shortcuts.js";
 import { SourcePanel } from "./source_panel.js";
 import { watchStatus } from "./status.js";
+import { Temporary } from "./temporary.js";
 import { Thread } from "./thread.js";
 import { Transport } from "./transport.js";
 
@@ -54,6 +55,7 @@ const thread = new Thread(byId("thread-scroll"), {
   edit,
   retry,
   questionOf: (answer) => thread.questionOf(answer),
+  isRated: () => !temporary.isOn,
 });
 const transport = new Transport({
   onEvent: receive,
@@ -77,11 +79,23 @@ const sessions = new SessionList(byId("session-list"), byId("session-search", HT
     const { shareDialog } = await import("./sharing.js");
     await shareDialog(session.id);
   },
+  onKeep: boot.temporary === "enforced" ? null : (session) => temporary.keep(session),
+});
+const temporary = new Temporary(byId("temporary"), document.querySelector("[data-temporary]"), {
+  rule: boot.temporary,
+  onToggle: (isOn) => openSession(null, "", { isTemporary: isOn }),
+  onKept: (session) => {
+    sessions.know(session);
+    sessions.load();
+    if (session.id !== sessionId) return;
+    showTitle(session.title);
+    if (!thread.live()) loadMessages(session.id); // with what only a conversation that is kept has
+  },
 });
 
 // --------------------------------------------------------------------------------------------- sessions
 /** @param {Api.Id | null} id */
-async function openSession(id, name = "", { push = true } = {}) {
+async function openSession(id, name = "", { push = true, isTemporary = false } = {}) {
   sessionId = id;
   pending = null;
   loading = false;
@@ -91,7 +105,9 @@ async function openSession(id, name = "", { push = true } = {}) {
   composer.setBusy(false);
   composer.useDraft(id || "new", sessions.find(id)?.collections, sessions.find(id)?.assistant);
   sessions.setCurrent(id);
+  temporary.show(id ? sessions.find(id) ?? { id, title: name } : null, isTemporary);
   showTitle(name);
+  if (id && !sessions.find(id)) void showTemporary(id);
   if (push) history.pushState({ id, name }, "", id ? `/chat/${id}/` : "/");
   document.dispatchEvent(new CustomEvent("ragsite:navigated"));
   if (id) await loadMessages(id);
@@ -101,7 +117,7 @@ async function openSession(id, name = "", { push = true } = {}) {
 
 /** @param {string} name */
 function showTitle(name) {
-  title.textContent = name || (sessionId ? gettext("Conversation") : gettext("New conversation"));
+  title.textContent = name || (sessionId ? gettext("Conversation") : temporary.isOn ? gettext("Temporary chat") : gettext("New conversation"));
   byId("session-menu").hidden = !sessionId;
   document.title = name ? `${name} · Ragsite` : "Ragsite";
 }
@@ -165,8 +181,23 @@ function ask(text, offered) {
   awaitAnswer(answer, text);
   thread.holdQuestion();
   askedAt = Date.now();
-  transport.ask({ message: text, session_id: sessionId, ...composer.settings(), ...(offered ? { offered } : {}) });
+  const question = { message: text, session_id: sessionId, ...composer.settings(), ...(offered ? { offered } : {}) };
+  if (question.session_id || !temporary.isOn) transport.ask({ ...question, ...(temporary.isOn && !sessionId && boot.temporary === "allowed" ? { temporary: true } : {}) });
+  else void askInNewTemporary(question);
   return true;
+}
+
+/** It begins first: should the connection break, it is in no list to be looked for. @param {Api.Ask} question */
+async function askInNewTemporary(question) {
+  const answer = pending;
+  try {
+    const session = await temporary.begin();
+    sessions.know(session);
+    if (pending === answer) transport.ask({ ...question, session_id: session.id });
+  } catch (error) {
+    const { message, code } = /** @type {import("../api.js").ApiError} */ (error);
+    if (pending === answer) receive({ type: "error", content: message, code });
+  }
 }
 
 function stop() {
@@ -253,7 +284,7 @@ async function recoverAsk(asked, waitMs = FIRST_LOOK_MS) {
   if (pending !== answer) return;
   let content = gettext("The connection broke before the question arrived.");
   try {
-    const id = sessionId ?? await begunWith(asked.message);
+    const id = sessionId ?? asked.session_id ?? await begunWith(asked.message);
     const arrived = id && (await new History(id).newest()).find((row) => row.role === "user" && row.text === asked.message && !thread.knows(row.message_id));
     if (arrived && pending === answer) {
       pending = null;
@@ -368,7 +399,9 @@ function begin(event) {
     composer.began(sessionId);
     history.replaceState({ id: sessionId, name: "" }, "", `/chat/${sessionId}/`);
     sessions.current = sessionId;
-    showTitle(pending.question);
+    if (temporary.isOn) void showTemporary(sessionId);
+    else temporary.show({ id: sessionId, title: pending.question });
+    showTitle(temporary.isOn ? gettext("Temporary chat") : pending.question);
     sessions.load();
   }
   if (event.session_id !== sessionId) return;
@@ -388,6 +421,14 @@ function begin(event) {
     return;
   }
   showOthersQuestion(event);
+}
+
+/** When the one that has just begun ends. @param {Api.Id} id */
+async function showTemporary(id) {
+  const session = sessions.find(id) ?? await api.get(`/api/sessions/${id}`).catch(() => null);
+  if (!session || id !== sessionId) return;
+  sessions.know(session);
+  temporary.show(session);
 }
 
 /** What was asked in another tab. @param {Extract<Api.Event, {type: "started"}>} event */
@@ -419,7 +460,7 @@ async function beginTask() {
 }
 
 // --------------------------------------------------------------------------------------------- keys and start
-listenForShortcuts({ panel, stop, write: () => composer.input.focus(), startAnew: () => openSession(null) });
+listenForShortcuts({ panel, stop, write: () => composer.input.focus(), startAnew: () => openSession(null), temporary: temporary.switchOver });
 document.addEventListener("keydown", (event) => {
   if (event.altKey && event.code === "KeyK") {
     event.preventDefault();

@@ -18,14 +18,16 @@ export class SessionList {
    * @param {() => unknown} on.onGone the open one was deleted
    * @param {(session: Named) => unknown} on.onRenamed
    * @param {(session: Named) => unknown} on.onShare
+   * @param {((session: Named) => unknown) | null} [on.onKeep] a temporary one; null: none is
    */
-  constructor(element, search, { onOpen, onGone, onRenamed, onShare }) {
+  constructor(element, search, { onOpen, onGone, onRenamed, onShare, onKeep = null }) {
     this.element = element;
     this.search = search;
     this.onOpen = onOpen;
     this.onGone = onGone;
     this.onRenamed = onRenamed;
     this.onShare = onShare;
+    this.onKeep = onKeep;
     /** @type {PagedRows<Api.Session>} */
     this.list = new PagedRows();
     /** @type {Api.Folder[]} */
@@ -173,8 +175,15 @@ export class SessionList {
     return h("li", { class: `side-item${session.id === this.current ? " is-current" : ""}` }, link, more);
   }
 
-  /** What can be done with a conversation. @param {Named} session @returns {Ui.MenuItem[]} */
+  /** What can be done with a conversation. @param {Named} session @returns {(Ui.MenuItem | null)[]} */
   options(session) {
+    if (session.temporary) {
+      return [
+        this.onKeep ? { label: gettext("Keep this conversation"), icon: "archive", run: () => this.onKeep?.(session) } : null,
+        { label: gettext("Export as Markdown"), icon: "download", href: `/api/sessions/${session.id}/export?format=markdown`, download: true },
+        { label: gettext("Delete"), icon: "trash", danger: true, run: () => this.remove(session) },
+      ];
+    }
     return [
       { label: gettext("Rename"), icon: "edit", run: () => this.rename(session) },
       session.pinned ? { label: gettext("Unpin"), icon: "pin", run: () => this.change(session, { pinned: false }) }

@@ -7,8 +7,9 @@ import { isTyping } from "../shell.js";
  * @param {() => unknown} on.stop Escape, where it is closed
  * @param {() => unknown} on.write "/"
  * @param {() => unknown} on.startAnew Alt and N
+ * @param {() => unknown} [on.temporary] Alt and T
  */
-export function listenForShortcuts({ panel, stop, write, startAnew }) {
+export function listenForShortcuts({ panel, stop, write, startAnew, temporary }) {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open], body > .menu")) {
       if (panel.isOpen) panel.close();
@@ -21,6 +22,10 @@ export function listenForShortcuts({ panel, stop, write, startAnew }) {
     if (event.altKey && event.code === "KeyN") {
       event.preventDefault();
       startAnew();
+    }
+    if (event.altKey && event.code === "KeyT" && temporary) {
+      event.preventDefault();
+      temporary();
     }
   });
 }

@@ -91,7 +91,7 @@ export class SourcePanel {
         this.evidence({ source, quotes }),
         h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : documentLinks({ source, quotes })),
         scores(source.scores, boostOrigin(answer.message?.decision_path || [], source.chunk_id)),
-        answer.id && answer.isDone ? sourceRating(answer.id, source) : null),
+        answer.id && answer.isDone && answer.isRated ? sourceRating(answer.id, source) : null),
       shown.length > 1 ? h("div", { class: "panel-nav" },
         h("button", { type: "button", class: "button quiet small", disabled: index === 0, onclick: go(-1) }, icon("left"), gettext("Previous")),
         h("span", { class: "muted" }, gettext("{number} of {count}", { number: index + 1, count: shown.length })),
