@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from chat.models import Message
 from feedback.models import (
@@ -33,8 +33,11 @@ class ChatFeedback:
         ratings = Rating.objects.filter(user=user) if user else Rating.objects.all()
         ratings = ratings.select_related("user")
         if user:
-            sent = GapRequest.objects.filter(message=OuterRef("pk")).values("state")
-            messages = messages.annotate(sent_state=Subquery(sent[:1]))
+            waits = Q(message__reply_to=OuterRef("reply_to"), state=GapRequest.State.OPEN)
+            own = GapRequest.objects.filter(asker=OuterRef("session__user"))  # few; found by index
+            sent = own.filter(Q(message=OuterRef("pk")) | waits)
+            state = sent.order_by("-sent_at").values("state")[:1]
+            messages = messages.annotate(sent_state=Subquery(state))
             # What somebody's own did.
             ratings = ratings.prefetch_related(
                 Prefetch("evidence", queryset=_in_force(), to_attr="in_force")

@@ -109,8 +109,11 @@ def _message_saved(sender: type[Model], instance: Message, raw: bool = False, **
 
 
 def ended_answers() -> QuerySet[Message]:
-    """Those that the desk may read: what is not kept, as a temporary conversation, is its owner's alone."""
-    answers = Message.objects.filter(role=Message.Role.ASSISTANT, session__kept=True)
+    """Those that the desk may read: what is not kept, as a temporary conversation, is its owner's alone, and what a
+    person wrote is not reviewed."""
+    answers = Message.objects.filter(
+        role=Message.Role.ASSISTANT, session__kept=True, written_by__isnull=True
+    )
     return answers.exclude(status=Message.Status.STREAMING)
 
 

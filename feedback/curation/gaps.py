@@ -67,11 +67,20 @@ def unanswered(since: Any) -> QuerySet[Message]:
         tags=ONLY_STYLE
     )
     answers = Message.objects.filter(
-        session__kept=True, role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since
+        session__kept=True,
+        role=Message.Role.ASSISTANT,
+        created_at__gte=since,
+        reply_to__isnull=False,
+        written_by__isnull=True,
     )
     refused = Q(decision=Message.Decision.NO_ANSWER, being_read=0) & ~Q(model="")
-    sent = GapRequest.objects.filter(message=OuterRef("pk"), state=GapRequest.State.OPEN)
-    return answers.filter(refused | Q(Exists(bad)) | Q(Exists(sent)), reply_to__isnull=False)
+    waits = _sent().filter(message=OuterRef("pk"), state=GapRequest.State.OPEN)
+    return answers.filter(Q(superseded=False) & (refused | Q(Exists(bad))) | Q(Exists(waits)))
+
+
+def _sent() -> QuerySet[GapRequest]:
+    """To a person; what was withdrawn counts for nothing."""
+    return GapRequest.objects.exclude(state=GapRequest.State.WITHDRAWN)
 
 
 def gaps_refresh() -> int:
@@ -88,8 +97,8 @@ def gaps_refresh() -> int:
         ).delete()
         new = still.exclude(pk__in=GapQuestion.objects.values("message")).select_related("reply_to")
         made = _place(list(new.order_by("-created_at")[:MOST_QUESTIONS])[::-1])
-        empty = KnowledgeGap.objects.filter(questions=None, requests=None, documents=None)
-        empty.filter(note="", assignee=None).delete()
+        empty = KnowledgeGap.objects.filter(questions=None, note="", assignee=None, documents=None)
+        empty.exclude(Exists(_sent().filter(gap=OuterRef("pk")))).delete()
         gap_results_take()
         return made
     finally:
@@ -231,7 +240,7 @@ def gap_list(*, state: str = "", assignee: str = "") -> QuerySet[KnowledgeGap]:
     """The largest first, with `called` (its newest question), `count`, `people`, `newest_at`, `wordings`, `asked_again`
     and `answered` (of these), and `waiting`: questions of it that were sent to a person. assignee: a user name, "-" for
     nobody."""
-    sent = GapRequest.objects.filter(gap=OuterRef("pk")).order_by("-sent_at", "-pk")
+    sent = _sent().filter(gap=OuterRef("pk")).order_by("-sent_at", "-pk")
     newest = GapQuestion.objects.filter(gap=OuterRef("pk")).order_by("-message__created_at", "-pk")
     again = Q(questions__answered__isnull=False)
     gaps = KnowledgeGap.objects.select_related("assignee", "collection").annotate(

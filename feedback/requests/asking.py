@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 from django.dispatch import Signal
 from django.utils import timezone
 
@@ -56,14 +57,17 @@ def is_unsure(answer: Message) -> bool:
 
 
 def request_of(*, user: User, message_id: UUID) -> tuple[GapRequest | None, list[Addressee]]:
-    """What became of an answer's question, and to whom it could go: to nobody where it is not to be sent.
+    """What became of an answer's question, and to whom it could go: to nobody where it was sent or is not to be.
 
-    Raises MessageNotFoundError, NobodyToAskError.
+    Raises MessageNotFoundError, NobodyToAskError, ConflictError in a conversation that is not stored.
     """
     answer = message_get(user=user, message_id=message_id)
     sent = _sent(answer)
-    may_be_sent = is_unsure(answer) and answer.session.kept
-    return sent, addressees_for(asker=user, answer=answer) if may_be_sent else []
+    is_over = sent is not None and sent.state != State.WITHDRAWN
+    if is_over or not is_unsure(answer):
+        return sent, []
+    _check_stored(answer)
+    return sent, addressees_for(asker=user, answer=answer)
 
 
 def request_send(
@@ -80,16 +84,13 @@ def request_send(
         return sent, False
     if not is_unsure(answer) or answer.reply_to is None:
         raise NotToBeSentError
-    if not answer.session.kept:
-        raise ConflictError(
-            worded("This conversation is not stored, so nothing of it can be sent.")
-        )
+    _check_stored(answer)
     addressee = _chosen(addressees_for(asker=user, answer=answer), to)
     _check_limits(user, sent)
     gap = gap_of_answer(answer)  # may ask the embedding model: no row is locked yet
     with transaction.atomic():
         lock_asking(user)
-        sent = GapRequest.objects.select_for_update().filter(message=answer).order_by().first()
+        sent = _sent(answer)  # nobody else sends one of this person's meanwhile
         if sent is not None and sent.state != State.WITHDRAWN:
             return sent, False
         _check_limits(user, sent)
@@ -139,11 +140,18 @@ def request_withdraw(*, user: User, request_id: UUID) -> GapRequest:
 
 
 def _sent(answer: Message) -> GapRequest | None:
-    return (
-        GapRequest.objects.select_related("collection__owner", "ended_by")
-        .filter(message=answer)
-        .first()
-    )
+    """Of this answer, or one that waits of another version of it."""
+    rows = GapRequest.objects.select_related("collection__owner", "ended_by")
+    waits = Q(message__reply_to=answer.reply_to_id, state=State.OPEN)
+    found = rows.filter(Q(message=answer) | waits if answer.reply_to_id else Q(message=answer))
+    return found.order_by("-sent_at").first()
+
+
+def _check_stored(answer: Message) -> None:
+    if not answer.session.kept:
+        raise ConflictError(
+            worded("This conversation is not stored, so nothing of it can be sent.")
+        )
 
 
 def _chosen(offered: list[Addressee], to: str) -> Addressee:

@@ -25,6 +25,7 @@ from tests.clients import api_of, client_of, person
 from tests.factories import (
     CollectionFactory,
     DocumentFactory,
+    MessageFactory,
     SessionFactory,
     UserFactory,
     answered,
@@ -161,6 +162,47 @@ def test_the_same_question_twice_is_one_request(asker: User, campus: Collection)
     assert (first.status_code, second.status_code) == (201, 200)
     assert first.json()["id"] == second.json()["id"]
     assert GapRequest.objects.get().remark == ""
+
+
+def test_another_version_of_the_answer_is_the_same_request(asker: User, campus: Collection) -> None:
+    answer = refused(asker, campus)
+    request_id = send(answer).json()["id"]
+    Message.objects.filter(pk=answer.pk).update(superseded=True)
+    again = MessageFactory(
+        session=answer.session,
+        reply_to=answer.reply_to,
+        decision="NO_ANSWER",
+        request=answer.request,
+    )
+    assert (send(again).status_code, send(again).json()["id"]) == (200, request_id)
+    shown = api_of(asker).get(f"/api/messages/{again.pk}").json()
+    assert shown["sent_request"] == "open"
+    gaps_refresh()
+    assert GapQuestion.objects.filter(message=answer).exists()
+
+
+def test_of_a_conversation_that_is_not_stored_nothing_is_sent(
+    asker: User, campus: Collection
+) -> None:
+    answer = refused(asker, campus)
+    answer.session.kept = False
+    answer.session.save()
+    assert send(answer).status_code == 409
+    assert api_of(asker).get(f"/api/messages/{answer.pk}/ask-owner").status_code == 409
+
+
+def test_a_deleted_conversation_takes_the_question_along(
+    owner: User, asker: User, campus: Collection, committed: Committed
+) -> None:
+    answer = refused(asker, campus)
+    with committed():
+        send(answer)
+    with committed():
+        answer.session.delete()
+    assert api_of(owner).get("/api/requests").json()["count"] == 0
+    assert not Notification.objects.filter(user=owner, read_at=None).exists()
+    gaps_refresh()
+    assert not KnowledgeGap.objects.exists()
 
 
 def test_a_day_has_a_limit(

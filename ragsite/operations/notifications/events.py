@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import Group, User
 from django.db.models import F, Model
-from django.db.models.signals import m2m_changed, post_save
+from django.db.models.signals import m2m_changed, post_delete, post_save
 
 from feedback.curation.gaps import questions_answered
 from feedback.models import Boost, Evidence, GapDocument, GapQuestion, GapRequest, Revision
@@ -43,6 +43,9 @@ def connect() -> None:
     post_save.connect(_revision, sender=Revision, dispatch_uid="notifications.revision")
     questions_answered.connect(_questions, dispatch_uid="notifications.questions")
     request_sent.connect(_request, dispatch_uid="notifications.request")
+    post_delete.connect(
+        _request_deleted, sender=GapRequest, dispatch_uid="notifications.request_deleted"
+    )
     request_withdrawn.connect(_request_over, dispatch_uid="notifications.request_withdrawn")
     request_ended.connect(_request_ended, dispatch_uid="notifications.request_ended")
 
@@ -204,6 +207,11 @@ def _tell_of_request(request: GapRequest) -> None:
 
 def _request_over(sender: Any, request: GapRequest, **_: Any) -> None:
     after_commit(notification_settle_for_all, kind=Kind.REQUEST_RECEIVED, subject=request.pk)
+
+
+def _request_deleted(sender: type[Model], instance: GapRequest, **_: Any) -> None:
+    """With its conversation."""
+    _request_over(sender, instance)
 
 
 def _request_ended(sender: Any, request: GapRequest, **_: Any) -> None:
