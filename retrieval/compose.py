@@ -42,6 +42,7 @@ from retrieval.engine.text.phrases import Language
 from retrieval.engine.trace import Trace
 from retrieval.engine.workflows.registry import NAMES, get_workflow
 from retrieval.knowledge.chunk_store import DatabaseChunkStore, DatabaseDocumentReader
+from retrieval.knowledge.counting.counter import DatabaseCounter
 from retrieval.knowledge.index_sync.write_lease import write_lease
 from retrieval.knowledge.search_cache import SharedSearchCache
 from retrieval.knowledge.term_search import DatabaseTermStore
@@ -187,6 +188,7 @@ def _new(rag: RagSettings) -> Engine:
         completeness=completeness,
         store=store,
         documents=DatabaseDocumentReader(),
+        counter=DatabaseCounter(),
         searcher=HybridSearcher(
             index=index,
             store=store,

@@ -136,7 +136,8 @@ class RequestSerializer(ContinueSerializer):
         choices=TASK_NAMES,
         required=False,
         allow_null=True,
-        help_text="What is asked of whole `documents`; compare takes two, the older one first. None: a question.",
+        help_text="What is asked of whole `documents`; compare takes two, the older one first. count, and list without "
+        "documents: over all that are searched. None: a question.",
     )
     documents = ListField(
         child=IdField(),

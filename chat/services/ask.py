@@ -304,7 +304,7 @@ def request_scope(*, user: User, request: Mapping[str, Any]) -> SearchScope:
     """
     ids = request.get("documents", ())
     task = request.get("task")
-    if task and not ids:
+    if task in ("summarise", "compare") and not ids:
         raise InvalidInputError(
             worded("Name the document that this is about."),
             fields={"documents": [worded("At least one.")]},

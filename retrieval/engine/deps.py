@@ -12,6 +12,7 @@ from retrieval.engine.ports import (
     BoostSource,
     ChunkStore,
     CuratedAnswers,
+    DocumentCounter,
     DocumentReader,
     MemoryStore,
     Models,
@@ -86,6 +87,7 @@ class Deps:
     documents: DocumentReader | None = (
         None  # None: whole documents are not read, nor neighbours of passages
     )
+    counter: DocumentCounter | None = None  # None: nothing is counted over all documents
     boosts: BoostSource | None = None
     reranker: HttpReranker | None = None
     web: WebSearcher | None = None  # None: no web search is configured

@@ -110,6 +110,15 @@ TEXTS: dict[str, Sentence] = {
     "no_web_search": worded("this site has no web search (RAG_WEB_SEARCH)"),
     "web_away": worded("the web could not be searched: {reason}"),
     "web_found": worded("{query}: results: {count}"),
+    "count_read": worded("what is counted: {filters}"),
+    "count_not_read": worded("the question names nothing that could be counted by"),
+    "counted": worded("{total} counted in {looked_at} documents"),
+    "counted_in_part": worded(
+        "{total} counted, not complete: {looked_at} of {to_look_at} documents looked at, rows not compared: {unread_cells}"
+    ),
+    "not_counted": worded("the documents could not be counted"),
+    "count_shown": worded("rows shown: {shown} of {of}"),
+    "counted_by_database": worded("the database counted"),
     # ---------------------------------------------------------------- judge
     "reranked": worded("best {best}: {title}"),
     "reranked_fewer": worded("best {best}: {title}; left out: {left_out}"),

@@ -225,12 +225,13 @@ class DocumentReader(Protocol):
 class DocumentCounter(Protocol):
     """Exact counts over all documents of a scope (`retrieval.knowledge.counting.counter.DatabaseCounter`)."""
 
-    async def count(self, scope: SearchScope, counted: CountFilter) -> CountResult:
-        """Raises InvalidInputError where there is nothing to look for; what a database raises where it is away."""
+    async def count(self, scope: SearchScope, counted: CountFilter, *, limit: int) -> CountResult:
+        """limit: rows that are given back. Raises InvalidInputError where there is nothing to look for, UnavailableError
+        where the database could not be asked."""
         ...
 
     async def columns(self, scope: SearchScope) -> tuple[TableColumn, ...]:
-        """Of tables and forms, those of the most documents first."""
+        """Of tables and forms, those of the most documents first; none where the database could not be asked."""
         ...
 
 

@@ -76,7 +76,7 @@ async def test_a_document_that_is_not_there_and_one_of_somebody_else_are_refused
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"task": "summarise"}, "documents"), ({"task": "list", "documents": []}, "documents"),
+        ({"task": "summarise"}, "documents"), ({"task": "compare", "documents": []}, "documents"),
         ({"task": "translate"}, "task"), ({"task": "summarise", "documents": ["no id"]}, "documents"),
         ({"documents": [str(uuid.uuid4())] * 11}, "documents"),
     ],

@@ -49,6 +49,7 @@ from retrieval.engine.path_details.rows import (
 )
 from retrieval.engine.path_details.searches import (
     BoostDetails,
+    CountDetails,
     DecomposeDetails,
     HydeDetails,
     QueriesDetails,
@@ -69,6 +70,7 @@ __all__ = [
     "CompressDetails",
     "CondenseDetails",
     "ConsolidateDetails",
+    "CountDetails",
     "DecomposeDetails",
     "DedupeDetails",
     "FoundCandidate",

@@ -24,6 +24,7 @@ StepName = Literal[
     "grade",
     "refine",
     "web_search",
+    "count",
     "compress",
     "order",
     "clarify",

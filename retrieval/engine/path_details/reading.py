@@ -34,6 +34,7 @@ from retrieval.engine.path_details.questions import (
 )
 from retrieval.engine.path_details.searches import (
     BoostDetails,
+    CountDetails,
     DecomposeDetails,
     HydeDetails,
     RefineDetails,
@@ -64,6 +65,7 @@ KINDS: tuple[type[StepDetails], ...] = (
     GradeDetails,
     RefineDetails,
     WebSearchDetails,
+    CountDetails,
     CompressDetails,
     OrderDetails,
     ClarifyDetails,

@@ -85,6 +85,26 @@ class RetrieveDetails(StepDetails):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CountDetails(StepDetails):
+    """filters: what was counted by. total: of all; shown: how many rows are. looked_at, to_look_at, being_read, failed,
+    partly_read: documents. unread_cells: rows that could not be compared."""
+
+    step: ClassVar[StepName] = "count"
+    filters: Mapping[str, Any] | None = None
+    unit: str | None = None
+    total: int | None = None
+    documents: int | None = None
+    shown: int | None = None
+    looked_at: int | None = None
+    to_look_at: int | None = None
+    complete: bool | None = None
+    being_read: int | None = None
+    failed: int | None = None
+    partly_read: int | None = None
+    unread_cells: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoostDetails(StepDetails):
     """boosts: by chunk. rated: how many of the `found` candidates have one. lifted: ids of those that were further down
     than the candidates."""

@@ -22,16 +22,22 @@ class Query:
     vector_only: bool = False
 
 
-TaskName = Literal["summarise", "list", "compare"]
-TASK_NAMES: tuple[TaskName, ...] = ("summarise", "list", "compare")
+TaskName = Literal["summarise", "list", "compare", "count"]
+TASK_NAMES: tuple[TaskName, ...] = ("summarise", "list", "compare", "count")
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentTask:
-    """What is asked of whole documents. documents: their ids; of a comparison the older one first."""
+    """What is asked of whole documents. documents: their ids; of a comparison the older one first; empty for all of the
+    scope, which can be counted, and listed by what is counted."""
 
     name: TaskName
     documents: tuple[str, ...]
+
+    @property
+    def counts(self) -> bool:
+        """Over all documents, or all of those named."""
+        return self.name == "count" or (self.name == "list" and not self.documents)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Whole documents: what every workflow does where a document is to be read, not six passages of several.
 
     task and documents ── named by the request, or by the model that routes (`retrieval.engine.steps.query.route`)
-        │
+        ├─► no documents ► `retrieval.engine.workflows.counts`
         └─► read all chunks ─┬─ summarise ─► notes, where they do not fit one prompt ─► generate ─► verify
                              ├─ compare ───► compare the sentences ─► generate ─► verify, and the sentences that differ
                              └─ list ──────► rows, part by part, checked once more
@@ -55,9 +55,12 @@ from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import estimate_tokens, one_line
 from retrieval.engine.trace import degrade, note
 from retrieval.engine.values import Answer, DocumentTask, Question, Source
+from retrieval.engine.workflows.counts import answer_by_count
 
 
 async def answer_from_documents(deps: Deps, question: Question, task: DocumentTask) -> Answer:
+    if task.counts:
+        return await answer_by_count(deps, question, task)
     await _set_task(deps, task)
     documents = await read_documents(deps, task.documents, scope=question.scope)
     if len(documents) < len(task.documents):

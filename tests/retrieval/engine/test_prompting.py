@@ -77,7 +77,7 @@ def test_a_file_that_a_setting_names_serves_in_every_language(tmp_path: Path) ->
 # ------------------------------------------------------------------------------------------------ the files that ship
 VARIABLES = {
     "history": "User: hello", "question": "What is the fee?", "passages": "[1] Fees\nIt is 5.", "variants": 3,
-    "rows": "1. EUR 5",
+    "rows": "1. EUR 5", "columns": "- Price: a number",
     "sub_queries": 4, "query": "fee amount", "attempts": "1. fees", "tried": "fees", "missing": "amount",
     "max_tasks": 8, "other": "What does it cost?", "departments": "Library; HR", "documents": "1. Fees",
     "doc_types": "policy; form", "policy_years": "2024; 2025",

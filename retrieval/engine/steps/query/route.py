@@ -136,9 +136,9 @@ async def route(
             doc_type={"enum": [*vocabulary.doc_types[:MAX_LISTED], ""]},
             policy_year={"enum": [*vocabulary.policy_years[:MAX_LISTED], None]},
         ),
-        departments=_listed(vocabulary.departments),
-        doc_types=_listed(vocabulary.doc_types),
-        policy_years=_listed(vocabulary.policy_years),
+        departments=listed(vocabulary.departments),
+        doc_types=listed(vocabulary.doc_types),
+        policy_years=listed(vocabulary.policy_years),
         documents="\n".join(titles) or "-",
         question=question.standalone,
     )
@@ -177,7 +177,7 @@ def _task(read: QuestionRoute, offered: Sequence[DocumentRef]) -> DocumentTask |
     return DocumentTask(read.task, tuple(offered[number - 1].id for number in numbers))
 
 
-def _listed(values: Iterable[object]) -> str:
+def listed(values: Iterable[object]) -> str:
     return "; ".join(one_line(str(value)) for value in list(values)[:MAX_LISTED]) or "-"
 
 

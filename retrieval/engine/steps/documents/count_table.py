@@ -1,0 +1,118 @@
+"""A count as Markdown: what was counted, how many, and a table whose rows cite where they stand. No model writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragsite.core.messages import Sentence, counted, joined, worded
+from ragsite.core.text import shortened
+from retrieval.engine.deps import Deps
+from retrieval.engine.text.count_sentences import count_sentences
+from retrieval.engine.text.quoting import one_line
+from retrieval.engine.text.records import column_key
+from retrieval.engine.values import Scores, Source
+from retrieval.engine.values.counting import CountedRow, CountFilter, CountResult
+
+MAX_TABLE_COLUMNS = 5
+MAX_CELL_CHARS = 160
+_SIGNS = str.maketrans({"|": "¦", "[": "(", "]": ")", "*": "", "`": "'", "<": "‹", ">": "›"})
+OPERATORS = {
+    "=": worded("is"),
+    "contains": worded("contains"),
+    "<": worded("is less than, or before"),
+    "<=": worded("is at most, or until"),
+    ">": worded("is more than, or after"),
+    ">=": worded("is at least, or from"),
+}
+
+
+def count_sources(result: CountResult) -> tuple[Source, ...]:
+    """Each passage once, numbered in the order of the rows."""
+    chunks = {one.chunk.chunk_id: one.chunk for row in result.rows for one in row.evidence}
+    return tuple(
+        Source(marker=marker, chunk=chunk, scores=Scores(), cited=True)
+        for marker, chunk in enumerate(chunks.values(), start=1)
+    )
+
+
+def count_text(
+    deps: Deps, filter_: CountFilter, result: CountResult, sources: Sequence[Source]
+) -> str:
+    """In the answer's language."""
+    number = f"**{result.total:,}**"
+    if result.unit == "row":
+        found = counted("{number} row", "{number} rows", result.total, number=number)
+    else:
+        found = counted("{number} document", "{number} documents", result.total, number=number)
+    said = [f"{deps.say(found, deps.language)} · {deps.say(_conditions(filter_), deps.language)}"]
+    said.append(" ".join(deps.say(one, deps.language) for one in count_sentences(result)))
+    if result.rows:
+        said.append("\n".join(_table(deps, filter_, result, sources)))
+    return "\n\n".join(said)
+
+
+def _conditions(filter_: CountFilter) -> Sentence:
+    parts: list[Sentence] = []
+    for rule in filter_.columns:
+        named = {"column": _plain(rule.column), "value": _plain(rule.value)}
+        if rule.operator == "between":
+            parts.append(
+                worded("{column} is between {value} and {upper}", upper=_plain(rule.upper), **named)
+            )
+        else:
+            comparison = OPERATORS[rule.operator]
+            parts.append(worded("{column} {comparison} {value}", comparison=comparison, **named))
+    if filter_.words and filter_.match == "phrase":
+        parts.append(worded("with the phrase “{words}”", words=_plain(filter_.words)))
+    elif filter_.words:
+        parts.append(worded("with the words “{words}”", words=_plain(filter_.words)))
+    for value in filter_.metadata.as_dict().values():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        parts.append(worded("{value}", value=_plain(shown)))
+    if filter_.year_from is not None:
+        parts.append(worded("from {year} on", year=str(filter_.year_from)))
+    if filter_.year_to is not None:
+        parts.append(worded("up to {year}", year=str(filter_.year_to)))
+    return joined("; ", parts) if parts else worded("all of them")
+
+
+def _table(
+    deps: Deps, filter_: CountFilter, result: CountResult, sources: Sequence[Source]
+) -> list[str]:
+    markers = {source.chunk.chunk_id: source.marker for source in sources}
+    names = _columns_shown(filter_, result.rows)
+    document = deps.say(worded("Document"), deps.language)
+    evidence = deps.say(worded("Evidence"), deps.language)
+    head = [*map(_plain, names), document] if names else [document, evidence]
+    lines = [_line(["#", *head]), _line(["---"] * (len(head) + 1))]
+    for number, row in enumerate(result.rows, start=1):
+        cited = "".join(f"[{markers[one.chunk.chunk_id]}]" for one in row.evidence)
+        if names:
+            cells = {column_key(name): value for name, value in reversed(row.cells)}
+            shown = [_plain(cells.get(column_key(name), "")) for name in names]
+            lines.append(_line([str(number), *shown, f"{_plain(row.title)} {cited}".strip()]))
+        else:
+            text = " … ".join(_plain(one.text) for one in row.evidence)
+            shown = [_plain(row.title), f"{shortened(text, 2 * MAX_CELL_CHARS)} {cited}".strip()]
+            lines.append(_line([str(number), *shown]))
+    return lines
+
+
+def _columns_shown(filter_: CountFilter, rows: Sequence[CountedRow]) -> list[str]:
+    """The first one, which mostly names the row, those that were compared, and others as long as there is room."""
+    names = {column_key(name): name for row in rows for name, _value in row.cells}
+    if not names:
+        return []
+    first = next(iter(names))
+    compared = [key for rule in filter_.columns if (key := column_key(rule.column)) in names]
+    keys = list(dict.fromkeys([first, *compared, *names]))
+    return [names[key] for key in keys[:MAX_TABLE_COLUMNS]]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _plain(text: str) -> str:
+    """On one line, without what Markdown or a citation would be made of."""
+    return shortened(one_line(text).translate(_SIGNS), MAX_CELL_CHARS)
