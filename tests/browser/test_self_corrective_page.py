@@ -39,7 +39,7 @@ def test_nodes_light_up_as_they_run_and_the_answer_can_be_stopped(
     upload(page, tmp_path)
     page.goto("/")
     page.locator("[data-workflow]").click()
-    page.get_by_role("menuitem", name="Advanced").click()
+    page.get_by_role("menuitem", name="Workflow and model").click()
     page.get_by_role("menuitem", name="Self-corrective, step by step").click()
     expect(page.locator('[data-node="grade"]')).to_have_attribute("data-state", "idle")
 

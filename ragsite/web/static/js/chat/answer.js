@@ -209,8 +209,8 @@ export class Answer {
 
   /** One more thing to do about what went wrong. @param {string} label @param {() => unknown} act */
   offer(label, act) {
-    const button = h("button", { type: "button", class: "button small primary", onclick: act }, label);
-    this.after.querySelector(".notice.is-error .button")?.before(button, " ");
+    const again = this.after.querySelector(".notice.is-error .button");
+    again?.replaceWith(h("div", { class: "notice-actions" }, h("button", { type: "button", class: "button small primary", onclick: act }, label), again));
   }
 
   problem(text = gettext("The answer could not be written.")) {

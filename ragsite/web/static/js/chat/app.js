@@ -154,7 +154,7 @@ async function loadMessages(id) {
 
 function showWelcome() {
   thread.showWelcome((text) => ask(text, "starter"), composer.named.documents.length > 0);
-  composer.assistant.greet(thread.list, (text) => ask(text));
+  composer.assistant.greet(thread.list, composer.named.documents.length ? null : (text) => ask(text));
 }
 
 /** With questions that what has been read now answers. */

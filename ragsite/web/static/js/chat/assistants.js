@@ -94,15 +94,23 @@ export class AssistantPick {
     ];
   }
 
-  /** Its name, what it is for, and its questions in place of the site's. @param {HTMLElement} welcome @param {(text: string) => unknown} ask */
+  /**
+   * Its name, what it is for, and its questions in place of the site's.
+   * @param {HTMLElement} welcome @param {((text: string) => unknown) | null} ask null: no questions are offered
+   */
   greet(welcome, ask) {
     if (!this.chosen) return;
     const { name, description, starters = [] } = this.chosen;
     replace(welcome.querySelector("h2") ?? h("h2"), name);
-    const words = welcome.querySelector("p");
+    const [words, hint] = welcome.querySelectorAll("p");
     if (words && description) replace(words, description);
-    const list = welcome.querySelector(".suggestions");
-    if (!list || !starters.length) return;
+    if (!ask || !starters.length) return;
+    let list = welcome.querySelector(".suggestions");
+    if (!list) {
+      list = h("ul", { class: "suggestions", "aria-label": gettext("Questions to start with") });
+      (hint ?? words).after(list);
+      hint?.remove();
+    }
     replace(/** @type {HTMLElement} */ (list), starters.map((text) => h("li", {},
       h("button", { type: "button", class: "suggestion", dir: "auto", onclick: () => ask(text) }, h("span", {}, text), icon("right")))));
   }

@@ -259,7 +259,7 @@ export class Composer extends QuestionBox {
     const show = () => {
       const chosen = known.filter(isSearched);
       if (known.length && this.collections?.size) this.collections = chosen.length ? new Set(chosen.map(({ address }) => address)) : null; // others have gone
-      const all = ofAssistant().length ? gettext("As the assistant") : gettext("All collections");
+      const all = ofAssistant().length ? gettext("Its collections") : gettext("All collections");
       const label = !this.collections ? all : !chosen.length ? gettext("Choose a collection")
         : chosen.length === 1 ? labelOf(chosen[0]) : ngettext("{count} collection", "{count} collections", chosen.length);
       replace(button, icon("folder"), this.searchesWeb ? gettext("{places} + web", { places: label }) : label, icon("chevron"));
@@ -282,7 +282,7 @@ export class Composer extends QuestionBox {
     const reading = read();
     menuButton(button, () => reading.then(() => [
       ofAssistant().length
-        ? { label: gettext("As the assistant"), hint: this.assistant.chosen?.name, checked: !this.collections, run: () => { this.collections = null; show(); } }
+        ? { label: gettext("Its collections"), hint: this.assistant.chosen?.name, checked: !this.collections, run: () => { this.collections = null; show(); } }
         : { label: gettext("All collections"), checked: !this.collections, run: () => choose(this.collections ? ({ searched }) => searched : () => false) },
       ...known.map((row) => ({
         label: labelOf(row), hint: ngettext("{count} document", "{count} documents", row.document_count), checked: isSearched(row), run: () => choose((other) => isSearched(other) !== (other === row)),
