@@ -43,6 +43,8 @@ def boot_of(page: Any) -> Any:
         f"/documents/{uuid.UUID(int=1)}/",
         "/memory/",
         "/self-corrective-rag",
+        "/assistants/",
+        "/assistants/new/",
     ],
 )
 def test_pages_ask_a_stranger_to_sign_in(client: Client, path: str) -> None:

@@ -123,6 +123,9 @@ async def ask(
     ctx: Context[Any, Any],
     collections: Annotated[list[str], COLLECTIONS] = [],  # noqa: B006
     effort: Literal["quick", "careful", "thorough"] | None = None,
+    assistant: Annotated[
+        str | None, Field(description="Its address: it decides what is not named here.")
+    ] = None,
     conversation: Annotated[
         str | None, Field(description="To go on with one: what an earlier answer told.")
     ] = None,
@@ -132,7 +135,8 @@ async def ask(
     it: full, partly, none (don't rely on it) or null (not looked at)."""
     body = {
         "message": question,
-        "collections": collections,
+        **({"collections": collections} if collections else {}),
+        "assistant": assistant,
         "session_id": conversation,
         **EFFORTS.get(effort or "", {}),
     }

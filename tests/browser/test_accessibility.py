@@ -41,6 +41,7 @@ PAGES = (
     "/review/", "/review/log/", "/review/dashboard/",
     "/review/curated/", "/review/gaps/", "/review/boosts/", "/review/ratings/",
     "/documents/sources/", "/documents/count/?words=leave",
+    "/assistants/", "/assistants/new/",
     "/administration/", "/administration/people/", "/administration/budgets/",
     "/administration/health/", "/administration/log/",
     "/admin/", "/admin/chat/session/",

@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from chat.models import Message
+from chat.models import Assistant, Message
 from chat.selectors import session_list
 from retrieval.knowledge.index_sync.repair import index_repair
 from retrieval.models import Collection
@@ -142,6 +142,17 @@ async def test_a_bound_key_asks_its_collections_alone(
         refused = await client.call_tool("ask", {"question": "Books?", "collections": ["hidden"]})
         await client.call_tool("ask", {"question": "Books?"})
     assert refused.is_error and workflow.questions[0].scope.ids == (str(seen.pk),)
+
+
+async def test_an_assistant_is_asked_by(
+    agent: Opened, user: User, workflow: ScriptedWorkflow
+) -> None:
+    notes = await sync_to_async(CollectionFactory)(name="notes", owner=user)
+    await Assistant.objects.acreate(owner=user, name="Rules", collections=[str(notes.pk)])
+    async with agent("ask") as client:
+        await client.call_tool("ask", {"question": "Books?", "assistant": "Rules"})
+        refused = await client.call_tool("ask", {"question": "Books?", "assistant": "None such"})
+    assert refused.is_error and workflow.questions[0].scope.ids == (str(notes.pk),)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
