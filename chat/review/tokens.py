@@ -44,8 +44,8 @@ def tokens_by(*, access: DeskAccess, by: TokensBy, days: Days) -> list[dict[str,
     for row in grouped:
         key = row["model"] if by == "model" else row["user__username"] or ""
         total = found.setdefault(key, _nothing(key, by))
-        total["prompt_tokens"] += row["prompt"]
-        total["completion_tokens"] += row["completion"]
+        total["prompt_tokens"] += int(row["prompt"])  # a decimal on PostgreSQL
+        total["completion_tokens"] += int(row["completion"])
         if priced:
             _add_price(total, row)
     return sorted(found.values(), key=_least_last)
@@ -85,7 +85,9 @@ def _nothing(key: str, by: TokensBy) -> dict[str, Any]:
 
 def _add_price(total: dict[str, Any], row: dict[str, Any]) -> None:
     price = price_of(
-        model=row["model"], prompt_tokens=row["prompt"], completion_tokens=row["completion"]
+        model=row["model"],
+        prompt_tokens=int(row["prompt"]),
+        completion_tokens=int(row["completion"]),
     )
     if price is None:
         total["without_price"].append(row["model"])

@@ -15,7 +15,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, Literal, get_args
 
 from django.contrib.auth.models import User
-from django.db.models import BigIntegerField, Count, F, Func, Max, OuterRef, Q, Subquery, Value
+from django.db.models import BigIntegerField, Count, F, Func, Max, OuterRef, Q, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -29,6 +29,7 @@ PERIODS: tuple[Period, ...] = get_args(Period)
 REFRESH_S = 2.0  # how often a process looks whether there are budgets
 SITE_SUM_S = 10.0  # how long the sum of everybody is believed: on a large site it takes 0.1 s
 UNLIMITED = 2**62  # within the database; None elsewhere
+TOKENS = F("prompt_tokens") + F("completion_tokens")
 NEARLY = 0.8  # used: from then on people are shown what is left
 
 
@@ -179,12 +180,12 @@ def _allowances(user: User, known: _Known, *, at_once: bool) -> list[Allowance]:
     )
     if row is None:
         return []
-    _remember_site_sum({period: row[f"site_{period}"] or 0 for period in counted})
+    _remember_site_sum({period: int(row[f"site_{period}"] or 0) for period in counted})
     found = [
         Allowance(
             period=period,
             whose="person",
-            used=row[f"used_{period}"] or 0,
+            used=int(row[f"used_{period}"] or 0),
             limit=_as_limit(row[f"limit_{period}"], known.each.get(period)),
             starts_again_at=starts_again(period),
         )
@@ -252,14 +253,14 @@ def _as_limit(found: int | None, each: int | None) -> int | None:
 
 
 def _sum(period: Period, **where: Any) -> Any:
-    """Not grouped, as Django's own aggregates would be within a subquery."""
+    """Not grouped, as Django's own aggregates would be within a subquery. PostgreSQL gives a decimal."""
     rows = UsageDay.objects.filter(day__gte=began(period), **where).order_by()
-    tokens = F("prompt_tokens") + F("completion_tokens")
-    return rows.values(sum=Func(tokens, function="SUM", output_field=BigIntegerField()))
+    return rows.values(sum=Func(TOKENS, function="SUM", output_field=BigIntegerField()))
 
 
 def _used(period: Period) -> int:
-    return _sum(period).values_list("sum", flat=True).first() or 0
+    rows = UsageDay.objects.filter(day__gte=began(period))
+    return int(rows.aggregate(sum=Sum(TOKENS))["sum"] or 0)
 
 
 def _site_sum_is_old(known: _Known) -> bool:
