@@ -28,7 +28,9 @@ from ragsite.operations.model_server import embedding_api
 from ragsite.operations.model_server import pages as models_pages
 from ragsite.operations.notifications import api as notifications_api
 from ragsite.operations.notifications import pages as notification_pages
+from ragsite.palette import palette
 from ragsite.schema_view import SchemaView
+from ragsite.web.manifest import manifest
 
 _STARTED = timezone.now()
 
@@ -67,6 +69,8 @@ urlpatterns = [
     path("accounts/invitation/<str:token>/", administration.invitation_page, name="invitation"),
     path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),
     path("texts.js", script_texts, name="script_texts"),
+    path("palette.json", palette, name="palette"),
+    path("manifest.webmanifest", manifest, name="manifest"),
     path("accounts/", pages.account, name="account"),
     path("accounts/tokens/<uuid:token_id>/revoke/", pages.revoke_token, name="token_revoke"),
     path("accounts/sign-out-everywhere/", pages.leave_everywhere, name="sign_out_everywhere"),

@@ -2,9 +2,13 @@
 import "./once.js";
 import { api } from "./api.js";
 import { byId, query } from "./dom.js";
+import { offerInstall } from "./install.js";
+import { errorToast } from "./ui.js";
 
 const root = document.documentElement;
 const sidebar = byId("sidebar");
+
+offerInstall(byId("install"));
 
 /** @param {boolean} open */
 function setSidebar(open) {
@@ -18,6 +22,7 @@ document.addEventListener("click", (event) => {
   const control = target.closest("[data-sidebar]");
   if (control) setSidebar(control.getAttribute("data-sidebar") === "open");
   if (target.closest("[data-open-shortcuts]")) openShortcuts();
+  if (target.closest("[data-open-palette]")) openPalette();
   for (const popover of openPopovers()) {
     if (!popover.contains(target) || target.closest(".menu-item")) popover.open = false;
   }
@@ -35,6 +40,10 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "?" && !isTyping(event.target)) {
     event.preventDefault();
     openShortcuts();
+  }
+  if (isPaletteKey(event)) {
+    event.preventDefault();
+    openPalette();
   }
   if (event.altKey && event.code === "KeyB") {
     event.preventDefault();
@@ -62,6 +71,16 @@ const openPopovers = () => document.querySelectorAll("details[data-popover][open
 /** Whether what is typed here is text. @param {EventTarget | null} target */
 export function isTyping(target) {
   return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
+}
+
+/** Ctrl and K, which ends a line in the text fields of a Mac: there ⌘ and K. @param {KeyboardEvent} event */
+function isPaletteKey(event) {
+  if (event.altKey || event.shiftKey || event.key.toLowerCase() !== "k") return false;
+  return /Mac|iPhone|iPad/.test(navigator.platform) ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
+}
+
+function openPalette() {
+  import("./palette.js").then(({ togglePalette }) => togglePalette(), errorToast);
 }
 
 function openShortcuts() {

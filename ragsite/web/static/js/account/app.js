@@ -1,15 +1,13 @@
 // The account page: switches the theme. Its forms work without it, too.
 import "../confirmed.js";
-import { byId, store } from "../dom.js";
+import { byId } from "../dom.js";
+import { setTheme, themeNow } from "../theming.js";
 
 // --------------------------------------------------------------------------------------------- the theme
-const root = document.documentElement;
 const themes = byId("theme-choice").querySelectorAll("button");
 for (const button of themes) {
   button.addEventListener("click", () => {
-    store.set("theme", button.value === "system" ? null : button.value); // this browser keeps it
-    if (button.value === "system") delete root.dataset.theme;
-    else root.dataset.theme = button.value;
+    setTheme(button.value); // this browser keeps it
     showTheme();
   });
 }
@@ -17,7 +15,7 @@ showTheme();
 
 function showTheme() {
   for (const button of themes) {
-    if (button.value === (root.dataset.theme ?? "system")) button.setAttribute("aria-current", "true");
+    if (button.value === themeNow()) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
 }

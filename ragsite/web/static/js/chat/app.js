@@ -24,6 +24,7 @@ const SEARCHED_CHARS = 60;
 const FOLLOW_UPS_MS = 10_000; // after an answer, in which they are mostly found
 const USED_UP = "budget_used_up";
 const UNREADABLE = "assistant_collections_unreadable";
+const ONCE = ["temporary", "title", "text", "url"]; // parameters of the address: of the palette, and of what was shared
 
 /** @type {Boot.Chat} */
 const boot = bootData();
@@ -488,5 +489,8 @@ sessions.hasArchive = boot.has_archive;
 sessions.load();
 if (boot.budgets) showLeft();
 const address = new URLSearchParams(location.search);
-openSession(boot.session?.id || null, boot.session?.title || "", { push: false });
-if (!boot.session && address.size) composer.begin(address).then(beginTask).catch(errorToast);
+openSession(boot.session?.id || null, boot.session?.title || "", { push: false, isTemporary: boot.temporary === "allowed" && address.has("temporary") });
+if (!boot.session && address.size) {
+  composer.begin(address).then(beginTask).catch(errorToast);
+  if (ONCE.some((name) => address.has(name))) history.replaceState(history.state, "", "/"); // a reload does not do it twice
+}

@@ -4,7 +4,7 @@ import { collectionLabel } from "../collection_names.js";
 import { icon, query, replace, store } from "../dom.js";
 import { listenForDrops } from "../files.js";
 import { gettext, ngettext } from "../i18n.js";
-import { errorToast, menuButton } from "../ui.js";
+import { errorToast, menuButton, toast } from "../ui.js";
 import { AssistantPick } from "./assistants.js";
 import { Effort } from "./effort.js";
 import { Filters } from "./filters.js";
@@ -15,6 +15,7 @@ import { QuestionBox } from "./question_box.js";
 
 // Looks on the web by itself where the documents hold nothing, unless the user has switched that off.
 const WEB_BY_ITSELF = "dual_loop";
+const SHARED = ["title", "text", "url"]; // parameters of the manifest's share target
 
 export class Composer extends QuestionBox {
   /**
@@ -129,9 +130,18 @@ export class Composer extends QuestionBox {
     const assistant = address.get("assistant");
     if (assistant) this.assistant.choose(await api.get(`/api/assistants/${encodeURIComponent(assistant)}`));
     const words = await this.named.name(address);
-    if (!words) return;
-    this.input.value = words;
+    if (words) this.input.value = words;
+    else this.takeShared(address);
     this.changed();
+  }
+
+  /** What a phone shared with the site, behind what was written before; it is not sent. @param {URLSearchParams} address */
+  takeShared(address) {
+    const shared = SHARED.map((name) => address.get(name)?.trim()).filter(Boolean).join("\n");
+    if (!shared) return;
+    const text = [this.input.value.trim(), shared].filter(Boolean).join("\n");
+    this.input.value = text.slice(0, this.limits.message_chars);
+    if (text.length > this.limits.message_chars) toast(gettext("What was shared is too long for a question: its end was left out."), { ms: 8000 });
   }
 
   /** The first question has been taken. @param {Api.Id} sessionId */
