@@ -31,6 +31,11 @@ class Feedback(Protocol):
         """Questions whose answers people have checked, newest first, of those that would be given to this user."""
         ...
 
+    def test_questions(self, *, user: User, limit: int) -> list[str]:
+        """Questions of the test set that are no other person's, newest first, whose documents this user's questions
+        search."""
+        ...
+
     def revisions(self, *, limit: int) -> Sequence[Any]:
         """Revisions of boosts (`id`, `number`, `get_status_display`), the newest first."""
         ...

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from datetime import timedelta
+from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 from celery import shared_task
@@ -15,6 +17,7 @@ from chat.review.records import answers_catch_up
 from chat.review.replay.replays import replays_queue, replays_work
 from chat.services.attachments import attachments_sweep
 from chat.services.retention import sessions_erase, temporary_over, unkept_over
+from chat.services.starters import starters_make
 from retrieval.compose import close_engine
 
 # Of a round; the next one goes on two minutes after it began.
@@ -23,8 +26,10 @@ WITHIN_S = 90.0
 UNKEPT_FOR = timedelta(
     minutes=10
 )  # so that an answer that asked back is known when its reply comes
+STARTERS_S = 60.0  # as for replays; what is left waits for the next message
 REPLAYS_S = 60.0  # then documents that wait to be read get their turn
 
+Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 
@@ -37,7 +42,7 @@ def answer_reviews_catch_up() -> int:
 @shared_task
 def replays_work_task() -> bool:
     """Replays that are open, as long as nobody else works on them. Whether some are left, for the next message."""
-    left = asyncio.run(_replays())
+    left = _in_engine(replays_work(within_s=REPLAYS_S))
     if left:
         replays_queue()
     return left
@@ -57,9 +62,20 @@ def conversations_forget() -> int:
     return unkept + temporary
 
 
-async def _replays() -> bool:
-    try:
-        return await replays_work(within_s=REPLAYS_S)
-    finally:
-        await close_engine()
-        await sync_to_async(close_old_connections)()
+@shared_task
+def starters_make_task() -> int:
+    """Questions that documents answer which have changed. Returns how many are new; another message finds none."""
+    return _in_engine(starters_make(within_s=STARTERS_S))
+
+
+def _in_engine(work: Coroutine[Any, Any, Result]) -> Result:
+    """In an event loop of its own, with the loop's clients and database connection closed after it."""
+
+    async def main() -> Result:
+        try:
+            return await work
+        finally:
+            await close_engine()
+            await sync_to_async(close_old_connections)()
+
+    return asyncio.run(main())

@@ -13,6 +13,7 @@ from feedback.models import (
     CuratedSource,
     Evidence,
     GapRequest,
+    GoldenQuestion,
     Rating,
     Revision,
 )
@@ -56,6 +57,16 @@ class ChatFeedback:
             .distinct()
         )
         return list(answers.order_by("-created_at").values_list("question", flat=True)[:limit])
+
+    def test_questions(self, *, user: User, limit: int) -> list[str]:
+        searched = default_documents(user).values("pk")
+        own = Q(message=None) | Q(message__session__user=user)
+        elsewhere = GoldenQuestion.documents.through.objects.exclude(document__in=searched)
+        questions = GoldenQuestion.objects.filter(
+            own, expects=GoldenQuestion.Expected.ANSWER, documents__isnull=False
+        ).exclude(pk__in=elsewhere.values("goldenquestion"))
+        newest = questions.distinct().order_by("-created_at", "pk")
+        return list(newest.values_list("text", flat=True)[:limit])
 
     def revisions(self, *, limit: int) -> list[Revision]:
         return list(Revision.objects.defer("guard")[:limit])

@@ -394,6 +394,31 @@ class Migration(migrations.Migration):
             model_name='answerreview',
             index=models.Index(condition=models.Q(('flagged', True)), fields=['-created_at', '-id'], name='review_flagged'),
         ),
+        migrations.CreateModel(
+            name='StarterLook',
+            fields=[
+                ('collection', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='retrieval.collection')),
+                ('version', models.PositiveBigIntegerField()),
+                ('looked_at', models.DateTimeField(auto_now=True)),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='Starter',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('text', models.CharField(max_length=200)),
+                ('language', models.CharField(blank=True, max_length=10)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='retrieval.document')),
+            ],
+            options={
+                'ordering': ['-created_at', '-pk'],
+                'default_permissions': (),
+            },
+        ),
         migrations.AddConstraint(
             model_name='share',
             constraint=models.UniqueConstraint(fields=('session', 'scope'), name='one_share_per_session_and_scope'),

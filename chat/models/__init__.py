@@ -6,6 +6,7 @@ from chat.models.conversations import DecisionStep, Message, Session, Share, Sou
 from chat.models.prompts import FilledPrompt
 from chat.models.replays import Replay
 from chat.models.review import AnswerLabel, AnswerReview, DeskEvent, ReviewedCollection
+from chat.models.starters import Starter, StarterLook
 
 __all__ = [
     "AnswerLabel",
@@ -21,5 +22,7 @@ __all__ = [
     "Session",
     "Share",
     "Source",
+    "Starter",
+    "StarterLook",
     "UsageDay",
 ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from channels.layers import get_channel_layer
 from django.conf import settings
@@ -56,7 +57,7 @@ def follow_ups_begin(message: Message, question: Question, answer: Answer) -> No
     async def work() -> None:
         await _make(message, question, answer, passages)
 
-    if not begin_in_pauses(work, within_s=WITHIN_S):
+    if not begin_in_pauses(work, within_s=WITHIN_S, name=str(message.session_id)):
         metrics.offered_dropped.labels(KIND, "busy").inc()
 
 
@@ -64,7 +65,8 @@ def _are_wanted(message: Message, question: Question, answer: Answer) -> bool:
     """By who would see them: whoever asks on the page, and goes on with the same scope."""
     request = message.request
     session = message.session
-    is_on_the_page = session.kept and session.key_id is None and "history" not in request
+    is_read = session.kept or session.is_temporary
+    is_on_the_page = is_read and session.key_id is None and "history" not in request
     is_about_all = not question.task and "documents" not in request and has_documents(question)
     is_answered = answer.decision == "ANSWER" and bool(answer.model) and answer.support != "none"
     return settings.RAG.answer.follow_ups and is_on_the_page and is_about_all and is_answered
@@ -117,7 +119,7 @@ async def _tried(deps: Deps, following: Question, passages: Sequence[StoredChunk
     offered: list[str] = []
     for text in await in_pause(candidates):
         asked = replace(following, text=text)
-        trial = await in_pause(lambda asked=asked: try_question(deps, asked))
+        trial = await in_pause(partial(try_question, deps, asked))
         if trial.outcome == "answered":
             offered.append(clean_text(text))
         else:

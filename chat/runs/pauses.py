@@ -24,10 +24,12 @@ logger = logging.getLogger(__name__)
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
-def begin_in_pauses(work: Callable[[], Coroutine[Any, Any, None]], *, within_s: float) -> bool:
+def begin_in_pauses(
+    work: Callable[[], Coroutine[Any, Any, None]], *, within_s: float, name: str
+) -> bool:
     """Do the work later, one piece after the other. False: too much waits already, or the process is about to end.
 
-    within_s: from now on, the waiting included; what is not done by then is given up.
+    within_s: from now on, the waiting included; what is not done by then is given up. name: by which `give_up` knows it.
     """
     if is_draining() or len(optional_tasks()) >= MOST_WAITING:
         return False
@@ -42,8 +44,15 @@ def begin_in_pauses(work: Callable[[], Coroutine[Any, Any, None]], *, within_s: 
         except Exception:  # nobody waits for it, and nobody else would tell
             logger.exception("work for a pause broke")
 
-    detach(in_turn(), is_optional=True)
+    detach(in_turn(), is_optional=True).set_name(name)
     return True
+
+
+def give_up(name: str) -> None:
+    """Nobody has a use for it any more."""
+    for task in optional_tasks():
+        if task.get_name() == name:
+            task.cancel()
 
 
 async def in_pause(call: Callable[[], Awaitable[Result]]) -> Result:

@@ -37,6 +37,7 @@ from chat.runs.endings import DELETED, INTERNAL, TIMED_OUT, ending, error_event,
 from chat.runs.event_log import Event
 from chat.runs.follow_ups import follow_ups_begin
 from chat.runs.measuring import count_answer
+from chat.runs.pauses import give_up
 from chat.runs.recorded import Recorded
 from chat.runs.running import run_entered, run_left
 from chat.runs.spending import tokens_count_without_answer
@@ -116,6 +117,7 @@ class Run:
     async def start(self) -> None:
         """Begin to answer. On return the log is there to be read, and the open tabs of the conversation know of it."""
         message = self.message
+        give_up(str(message.session_id))  # what is looked for below the answer before
         run_entered(self)
         metrics.running.inc()
 

@@ -1,17 +1,20 @@
 """Questions to start with. Each has an answer here, which whoever it is shown to may read.
 
-Who has documents of their own is offered what stands in those: a heading of each of the latest.
+Who has documents of their own is offered what stands in those: what a model asked of them and was found to answer,
+else a heading of each of the latest.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef
 
 from chat.feedback import get_feedback
-from chat.models import AnswerReview, Message, Source
+from chat.models import AnswerReview, Message, Source, Starter
+from chat.services.starters import starters
 from ragsite.core.localized import translate
 from retrieval.engine.text.languages import detect_language
 from retrieval.engine.values import HEADING_JOIN
@@ -19,25 +22,47 @@ from retrieval.knowledge.selectors import default_documents, own_documents
 from retrieval.knowledge.services.samples import sample_questions
 from retrieval.models import Chunk
 
-SHOWN = 6
+SHOWN = 4
 OWN_SHOWN = 4  # documents
 LOOKED_AT = 50
+MOST_CHARS = 200  # of a question
 GOOD = 4  # of 5
 
 
 def suggestions(*, user: User, language: str) -> list[dict[str, str]]:
-    """`{"text", "language"}`: those with a checked answer, the user's own that were rated well, then the sample's.
+    """`{"text", "language"}`: those with a checked answer, the user's own that were rated well, those of the test set,
+    what a model was found to answer, then what the user's own documents say, else the sample's.
 
     First those in the reader's language; of the sample's, which come in several, only these.
     """
-    answered = [*get_feedback().checked_questions(user=user, limit=LOOKED_AT), *_rated_well(user)]
-    offered = [
-        {"text": text, "language": detect_language(text)} for text in dict.fromkeys(answered)
+    feedback = get_feedback()
+    answered = [
+        *feedback.checked_questions(user=user, limit=LOOKED_AT),
+        *_rated_well(user),
+        *feedback.test_questions(user=user, limit=LOOKED_AT),
     ]
-    own = [{"text": text, "language": language} for text in _about_own_documents(user)]
-    offered += own or _of_the_samples(user, language, known=answered)
+    offered = [
+        {"text": text, "language": detect_language(text)}
+        for text in dict.fromkeys(answered)
+        if len(text) <= MOST_CHARS
+    ]
+    made = _in_turns(list(starters(user=user).select_related("document__collection")[:LOOKED_AT]))
+    offered += [{"text": row.text, "language": row.language} for row in made]
+    if not any(row.document.collection.owner_id == user.pk for row in made):
+        own = [{"text": text, "language": language} for text in _about_own_documents(user)]
+        offered += own or _of_the_samples(user, language, known=answered)
     offered.sort(key=lambda entry: _distance(entry["language"], language or "en"))
     return offered[:SHOWN]
+
+
+def _in_turns(rows: Sequence[Starter]) -> list[Starter]:
+    """One of each document, then their second ones."""
+    before: Counter[object] = Counter()
+    turns: list[tuple[int, Starter]] = []
+    for row in rows:
+        turns.append((before[row.document_id], row))
+        before[row.document_id] += 1
+    return [row for _, row in sorted(turns, key=lambda turn: turn[0])]
 
 
 def _of_the_samples(user: User, language: str, *, known: Sequence[str]) -> list[dict[str, str]]:

@@ -29,6 +29,7 @@ INTERVALS = (  # name, task, every, period
     ),
     ("Forget conversations that are not kept", "chat.tasks.conversations_forget", 5, "minutes"),
     ("Update the review queue", "chat.tasks.answer_reviews_catch_up", 2, "minutes"),
+    ("Find questions to start with", "chat.tasks.starters_make_task", 10, "minutes"),
     ("Process replays", "chat.tasks.replays_work_task", 2, "minutes"),
     ("Tidy accounts", "ragsite.tasks.accounts_tidy", 1, "hours"),
     ("Delete accounts", "ragsite.tasks.deletions_do_task", 60, "seconds"),

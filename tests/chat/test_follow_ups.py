@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
-from chat.models import AnswerReview, Message
+from chat.models import AnswerReview, Budget, Message, UsageDay
+from chat.runs import budgets
 from chat.runs.detached import optional_tasks
 from ragsite.core import metrics
 from tests.chat.conftest import Api, Handbook, program_key
@@ -19,6 +20,7 @@ BOOKS = "How many books may an undergraduate borrow?"
 DEPOSIT = "How large is the deposit for a room in Lakeside hall?"
 WIFI = "What does Wi-Fi error E107 mean?"
 PARKING = "Zeppelin anchorage?"
+ASKED = "could ask next"  # in the prompt for candidates
 Make = Callable[..., None]
 
 
@@ -32,9 +34,7 @@ async def make(
     await handbook()
 
     def offer(*questions: str, **reply: Any) -> None:
-        online.reply(
-            match="could ask next", structured=True, json={"questions": list(questions)}, **reply
-        )
+        online.reply(match=ASKED, structured=True, json={"questions": list(questions)}, **reply)
 
     yield offer
 
@@ -119,7 +119,7 @@ async def test_a_stranger_gets_none(api: Api, other_api: Api, make: Make) -> Non
 async def test_a_model_that_offers_nothing_leaves_the_answer_as_it_is(
     api: Api, make: Make, online: Any, reply: dict[str, Any]
 ) -> None:
-    online.reply(match="could ask next", **reply)
+    online.reply(match=ASKED, **reply)
     answer = await answered(api)
     assert (answer["status"], answer["decision"], answer["follow_ups"]) == (
         "complete", "ANSWER", [],
@@ -132,7 +132,7 @@ async def test_switched_off_nothing_is_asked_of_the_model(
     make(DEPOSIT)
     rag_settings(answer={"follow_ups": False})
     await answered(api)
-    assert not [chat for chat in online.chats if "could ask next" in chat.prompt]
+    assert not [chat for chat in online.chats if ASKED in chat.prompt]
 
 
 async def test_without_a_model_there_are_none(api: Api, make: Make, rag_settings: Any) -> None:
@@ -148,17 +148,17 @@ async def test_programs_with_an_api_key_cost_the_model_no_more(
     key = await sync_to_async(program_key)(api.user, "ask", "read")
     api.headers = {"Authorization": f"Bearer {key}"}
     assert (await answered(api))["follow_ups"] == []
-    assert not [chat for chat in online.chats if "could ask next" in chat.prompt]
+    assert not [chat for chat in online.chats if ASKED in chat.prompt]
 
 
 async def test_who_asks_next_does_not_wait_for_them(api: Api, make: Make, online: Any) -> None:
     make(DEPOSIT, delay_s=30, times=1)
-    first = (await api.ask(BOOKS)).json()
-    async with asyncio.timeout(10):
-        while not any("could ask next" in chat.prompt for chat in online.chats):
+    await api.ask(BOOKS)
+    async with asyncio.timeout(30):
+        while not any(ASKED in chat.prompt for chat in online.chats):
             await asyncio.sleep(0.01)
-        begun = next(chat for chat in online.chats if "could ask next" in chat.prompt)
-        await api.ask(WIFI, session_id=first["session_id"])
+        begun = next(chat for chat in online.chats if ASKED in chat.prompt)
+        await api.ask(WIFI)
     assert await asyncio.to_thread(begun.wait_client_closed)
 
 
@@ -170,6 +170,22 @@ async def test_its_calls_count_for_the_site_and_not_for_the_answer(api: Api, mak
     review = await AnswerReview.objects.aget(message=answer["message_id"])
     assert review.llm_calls == answer["usage"]["llm_calls"]
     assert (await Message.objects.aget(pk=answer["message_id"])).usage["llm_calls"] <= 2
+    rows = [row async for row in UsageDay.objects.filter(user=None)]
+    assert rows and all(row.prompt_tokens and row.completion_tokens for row in rows)
+
+
+async def test_a_site_that_has_used_up_its_tokens_looks_for_none(
+    api: Api, make: Make, online: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "REFRESH_S", 0.0)
+    monkeypatch.setattr(budgets, "SITE_SUM_S", 0.0)
+    make(DEPOSIT)
+    await Budget.objects.acreate(subject="site", day_tokens=1)
+    response = await api.ask(BOOKS)
+    await looked_for()
+    assert (await stored(api, response.json()["message_id"]))["follow_ups"] == []
+    assert not [chat for chat in online.chats if ASKED in chat.prompt]
+    budgets.budgets_changed()
 
 
 async def test_nothing_more_is_asked_of_the_database_before_the_answer(
@@ -201,3 +217,14 @@ async def test_written_again_it_counts_as_offered_once(api: Api, make: Make) -> 
     again = await api.call("post", f"/api/messages/{answer['message_id']}/regenerate", {})
     assert again.status_code == 200
     assert await AnswerReview.objects.filter(offered="starter").acount() == 1
+
+
+async def test_below_an_answer_that_was_asked_on_from_nothing_is_looked_for(
+    api: Api, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(DEPOSIT)
+    monkeypatch.setattr("chat.runs.pauses.PAUSE_S", 0.5)
+    first = (await api.ask(BOOKS)).json()
+    await api.ask(PARKING, session_id=first["session_id"])
+    await looked_for()
+    assert (await stored(api, first["message_id"]))["follow_ups"] == []

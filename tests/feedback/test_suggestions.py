@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from feedback.models import GoldenQuestion
 from retrieval.models import Document
 from tests.factories import CollectionFactory, RatingFactory, UserFactory
 from tests.feedback.rated import make_answer, passage
@@ -51,3 +52,21 @@ def test_those_in_the_readers_language_stand_first() -> None:
     assert 0 < chinese.index("访客可以借") < chinese.index("How many books")
     english = offered(user)
     assert 0 < english.index("How many books") < english.index("访客可以借")
+
+
+def test_a_test_question_is_offered_where_its_documents_are_read_and_no_other_person_asked_it() -> (
+    None
+):
+    owner = UserFactory(is_staff=True)
+    other = UserFactory()
+    collection = CollectionFactory(visibility="private", owner=owner)
+    document = passage("Ten.", collection=collection).document
+    asked = make_answer("What did somebody else ask?", [passage("At ten.")])
+    for text, message in (("How many books may a guest borrow?", None), ("Whose?", asked)):
+        question = GoldenQuestion.objects.create(text=text, collection=collection, message=message)
+        question.documents.add(document)
+    GoldenQuestion.objects.create(text="Where is the moon?", collection=collection)
+    page = offered(owner)
+    assert "How many books may a guest borrow?" in page
+    assert "Whose?" not in page and "moon" not in page
+    assert "How many books" not in offered(other)

@@ -1,0 +1,39 @@
+"""Questions that a new conversation offers of the documents, as a model made them and was tried to answer them."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from retrieval.models import Collection, Document
+
+
+class Starter(models.Model):
+    """A question that a document answers. It goes with the document, and is offered to who may read that."""
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
+    text = models.CharField(max_length=200)
+    language = models.CharField(max_length=10, blank=True)  # as `detect_language` names it
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.text[:80]
+
+
+class StarterLook(models.Model):
+    """Which state of a collection starters were last looked for in."""
+
+    collection = models.OneToOneField(
+        Collection, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    version = models.PositiveBigIntegerField()  # of the collection
+    looked_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.collection_id}: {self.version}"

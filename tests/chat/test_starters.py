@@ -1,0 +1,112 @@
+"""Questions that documents answer, for a new conversation: made while nobody asks, shown to who may read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.db.models import F
+
+from chat.models import Message, Starter, StarterLook
+from chat.services.starters import PER_COLLECTION, starters_make
+from chat.services.suggestions import suggestions
+from retrieval.compose import close_engine
+from retrieval.models import Collection, Document
+from tests.chat.conftest import Handbook
+from tests.factories import ChunkFactory, MessageFactory
+
+DEPOSIT = "How large is the deposit for a room in Lakeside hall?"
+WIFI = "What does Wi-Fi error E107 mean?"
+ASKED = "could ask next"
+
+
+@pytest.fixture
+async def documents(handbook: Handbook, online: Any, rag_settings: Any) -> Any:
+    """Three, in a private collection of the user's; the model has questions about two of them."""
+    rag_settings(answer={"follow_ups": True})
+    collection = await handbook()
+    for passage, question in (("EUR 300", DEPOSIT), ("E107 means", WIFI)):
+        online.reply(
+            match=rf"{ASKED}[\s\S]*{passage}",
+            structured=True,
+            json={"questions": ["Zeppelin anchorage?", question]},
+        )
+    yield collection
+    await close_engine()
+
+
+async def offered(user: User, language: str = "en") -> list[str]:
+    rows = await sync_to_async(suggestions)(user=user, language=language)
+    return [row["text"] for row in rows]
+
+
+def asked_for_candidates(online: Any) -> int:
+    return sum(ASKED in chat.prompt for chat in online.chats)
+
+
+async def test_what_is_answered_is_offered_to_who_may_read_it(
+    documents: Collection, user: User, stranger: User
+) -> None:
+    assert await starters_make(within_s=60) == 2
+    assert set(await offered(user)) == {DEPOSIT, WIFI}
+    assert not {DEPOSIT, WIFI} & set(await offered(stranger))
+
+
+async def test_the_same_state_is_looked_at_once(documents: Collection, online: Any) -> None:
+    await starters_make(within_s=60)
+    before = asked_for_candidates(online)
+    assert (await starters_make(within_s=60), asked_for_candidates(online)) == (0, before)
+    await Collection.objects.filter(pk=documents.pk).aupdate(version=F("version") + 1)
+    await starters_make(within_s=60)
+    assert asked_for_candidates(online) == before + 1  # of the document that has none
+
+
+@pytest.mark.parametrize("change", [{"status": "failed"}, {"superseded_at": "2026-01-01T00:00Z"}])
+async def test_it_goes_with_its_document(
+    documents: Collection, user: User, change: dict[str, Any]
+) -> None:
+    await starters_make(within_s=60)
+    about_deposits = Document.objects.filter(chunks__text__contains="EUR 300")
+    await Document.objects.filter(pk__in=about_deposits).aupdate(**change)
+    assert await offered(user) == [WIFI]
+    await Document.objects.filter(pk__in=about_deposits).adelete()
+    assert [row.text async for row in Starter.objects.all()] == [WIFI]
+
+
+async def test_without_a_model_it_is_looked_at_later(
+    documents: Collection, rag_settings: Any
+) -> None:
+    rag_settings(ollama={"offline": "1"})
+    assert await starters_make(within_s=60) == 0
+    assert not await StarterLook.objects.aexists()
+
+
+async def test_whoever_asks_goes_first(documents: Collection, online: Any) -> None:
+    answer = await sync_to_async(MessageFactory)(role="assistant", status="streaming")
+    assert await starters_make(within_s=60) == 0
+    assert not online.chats and not await StarterLook.objects.aexists()
+    await Message.objects.filter(pk=answer.pk).aupdate(status="complete")
+    assert await starters_make(within_s=60) == 2
+
+
+async def test_switched_off_none_is_made_or_shown(
+    documents: Collection, user: User, rag_settings: Any
+) -> None:
+    await starters_make(within_s=60)
+    rag_settings(answer={"follow_ups": False})
+    assert not {DEPOSIT, WIFI} & set(await offered(user))
+    await StarterLook.objects.all().adelete()
+    assert await starters_make(within_s=60) == 0
+
+
+async def test_of_many_the_newest_stay_and_four_are_shown(
+    documents: Collection, user: User
+) -> None:
+    document = (await sync_to_async(ChunkFactory)(document__collection=documents)).document
+    for number in range(2 * PER_COLLECTION):
+        await Starter.objects.acreate(document=document, text=f"What is rule {number}?")
+    await starters_make(within_s=60)
+    assert await Starter.objects.acount() == PER_COLLECTION
+    assert len(await offered(user)) == 4
