@@ -34,6 +34,7 @@ describe("an answer", () => {
     const on = { source: mock.fn(), option: mock.fn(), regenerate: mock.fn(), goOn: mock.fn(), showVersion: mock.fn(), retry: mock.fn() };
     return { answer: new Answer(on, "u"), on };
   };
+  const overdue = { document_id: "d", added_at: "2024-03-12T10:00:00Z", version: 1, replaced: false, review_due: "2026-03-12", overdue: true };
   const finished = (changes) => {
     const { answer, on } = made();
     answer.finish({ ...message, ...changes });
@@ -170,12 +171,22 @@ describe("an answer", () => {
     [{ decision: "NO_ANSWER" }, /Try other words/],
     [{ being_read: 21 }, /21 documents were still being read.*Ask again/],
     [{ grounding: [{ supported: false }, { supported: null }, { supported: true }] }, /1 sentence that the passages do not clearly support/],
+    [{ sources: [{ ...source, ...overdue }], overdue_sources: [1] }, /Review of “Leave” was due on 12 Mar 2026\. Check that it still holds\./],
+    [{ sources: [{ ...source, ...overdue }, { ...source, ...overdue, marker: 2, title: "Fees", document_id: "f" }], overdue_sources: [1, 2] }, /2 cited documents are overdue for review: Leave, Fees\./],
+    [{ source_changed_at: "2026-11-01T10:00:00Z" }, /A document that this answer cites has changed since\..*Ask again/],
   ]) test(`what has to be said: ${notice.source}`, () => assert.match(finished(changes).after, notice));
   for (const [status, rateable] of [["complete", true], ["stopped", true], ["cut", true], ["interrupted", false], ["failed", false]]) {
     test(`${status} it can be rated: ${rateable}`, () => {
       assert.equal(finished({ status }).answer.after.querySelectorAll(".rating-form").length === 1, rateable);
     });
   }
+  for (const [changes, age] of [
+    [{ added_at: null }, undefined], [{ ...overdue, overdue: false }, "of 12 Mar 2024"], [{ ...overdue, overdue: false, version: 3, replaced: true }, "of 12 Mar 2024 · version 3 · replaced since"],
+    [overdue, "of 12 Mar 2024 · review was due on 12 Mar 2026"],
+  ]) test(`says how old its source is: ${age}`, () => {
+    const { answer } = finished({ sources: [{ ...source, ...changes }] });
+    assert.equal(answer.after.querySelector(".source-card .source-age")?.textContent, age);
+  });
   test("given while documents were being read can be asked for again", () => {
     const { answer, on, after } = finished({ decision: "NO_ANSWER", being_read: 1 });
     assert.doesNotMatch(after, /Try other words/);
