@@ -70,7 +70,7 @@ def with_answers(documents: Iterable[Document]) -> Sequence[Document]:
     return page
 
 
-def _answers() -> QuerySet[Source, Any]:
+def _answers() -> QuerySet[Any, Any]:
     since = timezone.now() - timedelta(days=WITHIN_DAYS)
     cited = Source.objects.filter(
         cited=True,
