@@ -34,9 +34,7 @@ SHOWN: dict[Shown, Any] = {
     "oldest": gettext_lazy("Oldest"),
 }
 WITHIN_DAYS = 90  # of the answers that are counted
-MOST_RANKED = (
-    5000  # overdue documents, for each of which answers are counted; more come by their dates
-)
+MOST_RANKED = 2000  # overdue documents whose answers are counted for the order; more come by date
 A_PAGE = 50
 
 
@@ -61,7 +59,7 @@ def is_ranked(overdue: QuerySet[Document]) -> bool:
 
 
 def with_answers(documents: Iterable[Document]) -> Sequence[Document]:
-    """Each with `answer_count`: answers of the last WITHIN_DAYS that cite it, of kept conversations."""
+    """Each with `answer_count`: answers of the last WITHIN_DAYS that cite it."""
     page = list(documents)
     rows = _answers().filter(document_id__in=[one.pk for one in page])
     counts = dict(rows.values_list("document_id", "answers"))
@@ -76,7 +74,6 @@ def _answers() -> QuerySet[Any, Any]:
         cited=True,
         message__created_at__gte=since,
         message__superseded=False,
-        message__session__kept=True,
     )
     return (
         cited.order_by()

@@ -319,8 +319,8 @@ def document_list(
     review: str = "",
     sort: str = "",
 ) -> QuerySet[Document]:
-    """Visible documents, newest first, without those of conversations. `collection`: a name; an unknown one gives an
-    empty list.
+    """Visible documents, newest first, without those of conversations; overdue ones by when they were due.
+    `collection`: a name; an unknown one gives an empty list.
 
     versions, review, sort: of VERSIONS, REVIEWS and SORTS.
     """
@@ -340,7 +340,8 @@ def document_list(
         documents = documents.filter(superseded_at__isnull=versions == "current")
     if review:
         documents = documents.filter(is_overdue())
-    return documents.order_by(*SORTS[sort or "-created_at"], "pk")
+    order = ("review_due",) if review and not sort else SORTS[sort or "-created_at"]
+    return documents.order_by(*order, "pk")
 
 
 def is_overdue() -> Q:
