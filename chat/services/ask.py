@@ -122,6 +122,7 @@ def _answer_create(
     nothing speaks against the question any more."""
     before = regenerated or (selectors.shown_answer(edited) if edited else None)
     request = _merged_request(before, request) if before else dict(request)
+    _require_documents(request)
     budget_check(user)
     lease = answer_lease(uuid4())
     try:
@@ -297,11 +298,8 @@ def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
     )
 
 
-def request_scope(*, user: User, request: Mapping[str, Any]) -> SearchScope:
-    """What is searched: the collections of the documents that are named, else those that are named, else what is
-    searched unasked. Raises CollectionNotFoundError, NotFoundError, InvalidInputError where a document is not read yet,
-    or a task lacks its documents.
-    """
+def _require_documents(request: Mapping[str, Any]) -> None:
+    """Raises InvalidInputError where a task lacks its documents."""
     ids = request.get("documents", ())
     task = request.get("task")
     if task in ("summarise", "compare") and not ids:
@@ -314,6 +312,13 @@ def request_scope(*, user: User, request: Mapping[str, Any]) -> SearchScope:
             worded("Name the two documents to compare."),
             fields={"documents": [worded("Exactly two.")]},
         )
+
+
+def request_scope(*, user: User, request: Mapping[str, Any]) -> SearchScope:
+    """What is searched: the collections of the documents that are named, else those that are named, else what is
+    searched unasked. Raises CollectionNotFoundError, NotFoundError, InvalidInputError where a document is not read yet.
+    """
+    ids = request.get("documents", ())
     if not ids:
         return scope_for(
             user=user, names=request.get("collection_ids") or request.get("collections", ())

@@ -156,6 +156,15 @@ async def test_a_new_conversation_has_the_sites_default_where_nobody_chooses(
     assert [one.instructions for one in workflow.questions] == ["", "Be brief.", "", ""]
 
 
+async def test_a_task_of_documents_wants_them_whatever_the_assistant_looks_into(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    own = await make_collection(name="notes", owner=api.user, visibility="private")
+    await make(api.user, collections=[str(own.pk)])
+    refused = await api.ask(assistant="Rules", task="summarise")
+    assert refused.status_code == 400 and "documents" in refused.json()["error"]["fields"]
+
+
 async def test_a_workflow_that_is_switched_off_is_done_without(
     api: Api, workflow: ScriptedWorkflow
 ) -> None:
