@@ -26,7 +26,7 @@ from retrieval.engine.text.quoting import one_line, quote_source
 from retrieval.engine.trace import note, skip
 from retrieval.engine.values import Answer, GroundedSentence, Source, SupportLevel
 
-TIMEOUT_S = 15.0  # that `done` may wait for it
+PATIENCE = 0.75  # of a structured call's time limit, that `done` may wait for each of its calls
 MOST_SENTENCES = 20
 LEAST_PASSAGES = 3
 MOST_PASSAGES = 8
@@ -58,7 +58,7 @@ async def _look(deps: Deps, answer: Answer, question: str) -> Answer:
     if len(_cited(answer)) > MOST_PASSAGES:
         skip("cites_too_much")
         return answer
-    reply = await try_call(deps, _ask(deps, answer, sentences, question), timeout_s=TIMEOUT_S)
+    reply = await try_call(deps, _ask(deps, answer, sentences, question), timeout_s=_limit_s(deps))
     if reply is None:
         return answer
     grounding = [
@@ -107,8 +107,12 @@ async def _judge_doubts(deps: Deps, answer: Answer, question: str) -> bool:
         question=one_line(question),
         count=len(shown),
     )
-    reply = await try_call(deps, call, timeout_s=TIMEOUT_S)
+    reply = await try_call(deps, call, timeout_s=_limit_s(deps))
     return reply is None or reply.verdict == "no_answer"
+
+
+def _limit_s(deps: Deps) -> float:
+    return PATIENCE * deps.settings.ollama.structured_timeout_s
 
 
 def _quoted(sources: Sequence[Source]) -> str:

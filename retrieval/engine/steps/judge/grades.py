@@ -31,7 +31,7 @@ from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note, skip
 from retrieval.engine.values import Question, ScoredChunk
 
-GRADING_TIMEOUT_S = 60.0  # all documents of one search together
+GRADING_PATIENCE = 3.0  # times a structured call's time limit: all documents of one search together
 MAX_REASON_CHARS = 200  # of a grade
 EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
 
@@ -139,7 +139,8 @@ async def _grades_by_model(
     )
     await deps.trace.announce("grade", line)
     slots = asyncio.Semaphore(deps.settings.ollama.max_concurrency)
-    deadline = Deadline(deps.deadline.limit(GRADING_TIMEOUT_S))
+    limit_s = GRADING_PATIENCE * deps.settings.ollama.structured_timeout_s
+    deadline = Deadline(deps.deadline.limit(limit_s))
 
     async def verdict_of(document: ScoredChunk) -> DocumentVerdict:
         (passage,) = await quoted(deps, [document])

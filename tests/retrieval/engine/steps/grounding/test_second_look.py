@@ -130,6 +130,16 @@ async def test_what_is_no_whole_answer_of_a_model_is_not_looked_at(online, field
     assert (answer.support, online.chats) == (None, [])
 
 
+@pytest.mark.parametrize(("limit_s", "support"), [(0.2, None), (30.0, "full")])
+async def test_a_site_that_gives_its_model_more_time_waits_for_its_look_as_well(
+    online, rag_settings, limit_s: float, support: str | None
+) -> None:
+    rag_settings(ollama={"structured_timeout_s": limit_s})
+    online.reply(delay_s=0.5, json={"supported": [True, True], "answers": True})
+    answer, _ = await looked_at(written())
+    assert answer.support == support
+
+
 async def test_a_setting_switches_it_off(online, rag_settings) -> None:
     rag_settings(verify={"by_model": False})
     answer, _ = await looked_at(written())
