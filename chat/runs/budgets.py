@@ -1,8 +1,8 @@
 """How many tokens somebody may still use today and this month, and what is refused once they are used up.
 
 A person's own budget counts before those of their groups, of which the most generous does, and these before that of
-each person. The site's budget holds for all beside it. Answers that are being written end, so that what
-they use may go beyond: nothing is reserved.
+each person. The site's budget holds for all beside it. Answers that are being written end, so that what they use may go
+beyond: nothing is reserved.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from django.contrib.auth.models import User
-from django.db.models import BigIntegerField, Count, F, Func, Max, OuterRef, Q, Subquery, Sum, Value
-from django.db.models.functions import Coalesce
+from django.db import connection
+from django.db.models import Max
 from django.utils import timezone
 
-from chat.models import Budget, UsageDay
+from chat.models import Budget
 from ragsite.core.errors import AppError
 from ragsite.core.messages import worded
 
@@ -27,10 +27,23 @@ Period = Literal["day", "month"]
 Whose = Literal["person", "site"]
 PERIODS: tuple[Period, ...] = get_args(Period)
 REFRESH_S = 2.0  # how often a process looks whether there are budgets
-SITE_SUM_S = 10.0  # how long the sum of everybody is believed: on a large site it takes 0.1 s
+SITE_SUM_S = 30.0  # how long the sum of everybody is believed: on a large site it takes 0.1 s
 UNLIMITED = 2**62  # within the database; None elsewhere
-TOKENS = F("prompt_tokens") + F("completion_tokens")
 NEARLY = 0.8  # used: from then on people are shown what is left
+# Asked before the first token: Django would take ten times as long to build these statements as the database to answer.
+USED_BY_ALL = (
+    "(SELECT SUM(prompt_tokens + completion_tokens) FROM chat_usageday WHERE day >= %({period})s)"
+)
+USED = USED_BY_ALL.removesuffix(")") + " AND user_id = %(user)s)"
+OWN_LIMIT = (
+    "SELECT COALESCE({period}_tokens, %(unlimited)s) FROM chat_budget WHERE user_id = %(user)s"
+)
+MOST_OF_GROUPS = (
+    "SELECT MAX(COALESCE({period}_tokens, %(unlimited)s)) FROM chat_budget AS budget"
+    " JOIN auth_user_groups AS member ON member.group_id = budget.group_id"
+    " WHERE member.user_id = %(user)s"
+)
+LIMIT = f"COALESCE(({OWN_LIMIT}), ({MOST_OF_GROUPS}))"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,26 +179,18 @@ def site_sums() -> dict[Period, int]:
 def _allowances(user: User, known: _Known, *, at_once: bool) -> list[Allowance]:
     """at_once: the site's sum is counted now; else one of this process's last SITE_SUM_S may serve."""
     counted = list(known.site) if at_once or _site_sum_is_old(known) else []
-    names = [f"{name}_{period}" for name in ("used", "limit") for period in PERIODS]
-    row = (
-        User.objects.filter(pk=user.pk)
-        .order_by()
-        .annotate(
-            **{f"used_{period}": Subquery(_sum(period, user=OuterRef("pk"))) for period in PERIODS},
-            **{f"limit_{period}": _limit(period) for period in PERIODS},
-            **{f"site_{period}": Subquery(_sum(period)) for period in counted},
-        )
-        .values(*names, *(f"site_{period}" for period in counted))
-        .first()
+    row = _row(
+        {f"used_{period}": USED.format(period=period) for period in PERIODS}
+        | {f"limit_{period}": LIMIT.format(period=period) for period in PERIODS}
+        | {f"site_{period}": USED_BY_ALL.format(period=period) for period in counted},
+        user_id=user.pk,
     )
-    if row is None:
-        return []
-    _remember_site_sum({period: int(row[f"site_{period}"] or 0) for period in counted})
+    _remember_site_sum({period: row[f"site_{period}"] or 0 for period in counted})
     found = [
         Allowance(
             period=period,
             whose="person",
-            used=int(row[f"used_{period}"] or 0),
+            used=row[f"used_{period}"] or 0,
             limit=_as_limit(row[f"limit_{period}"], known.each.get(period)),
             starts_again_at=starts_again(period),
         )
@@ -208,26 +213,16 @@ def _of_the_site(period: Period, known: _Known, used: int) -> Allowance:
 def _budgets_known(*, at_once: bool = False) -> _Known:
     global _known, _looked_at
     if at_once or time.monotonic() - _looked_at >= REFRESH_S:
-        rows = Budget.objects.order_by().aggregate(
-            count=Count("pk"),
-            **{
-                f"{subject}_{period}": Max(f"{period}_tokens", filter=Q(subject=subject))
-                for subject in ("site", "each")
-                for period in PERIODS
-            },
-        )
+        rows = Budget.objects.order_by().values("subject")
+        found = {
+            row["subject"]: {period: row[period] for period in PERIODS if row[period] is not None}
+            for row in rows.annotate(day=Max("day_tokens"), month=Max("month_tokens"))
+        }
         _known = _Known(
-            any_rows=bool(rows["count"]),
-            site=_limited(rows, "site"),
-            each=_limited(rows, "each"),
+            any_rows=bool(found), site=found.get("site", {}), each=found.get("each", {})
         )
         _looked_at = time.monotonic()
     return _known
-
-
-def _limited(rows: Mapping[str, Any], subject: str) -> dict[Period, int]:
-    found = {period: rows[f"{subject}_{period}"] for period in PERIODS}
-    return {period: tokens for period, tokens in found.items() if tokens is not None}
 
 
 def budgets_changed() -> None:
@@ -236,13 +231,18 @@ def budgets_changed() -> None:
     _looked_at = float("-inf")
 
 
-def _limit(period: Period) -> Any:
-    """Their own budget's, else the most generous of their groups'; None where they have neither."""
-    tokens = Coalesce(f"{period}_tokens", Value(UNLIMITED), output_field=BigIntegerField())
-    own = Budget.objects.filter(user=OuterRef("pk")).order_by()
-    groups = Budget.objects.filter(group__user=OuterRef("pk"))
-    most = groups.annotate(tokens=tokens).order_by("-tokens").values("tokens")[:1]
-    return Coalesce(Subquery(own.annotate(tokens=tokens).values("tokens")), Subquery(most))
+def _row(columns: Mapping[str, str], *, user_id: int | None = None) -> dict[str, int | None]:
+    """One statement. columns: a scalar query by name; PostgreSQL gives sums as decimals."""
+    adapted = connection.ops.adapt_datefield_value
+    values = {period: adapted(began(period)) for period in PERIODS}
+    values |= {"user": user_id, "unlimited": UNLIMITED}
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(columns.values())}", values)
+        found = cursor.fetchone()
+    return {
+        name: None if value is None else int(value)
+        for name, value in zip(columns, found, strict=True)
+    }
 
 
 def _as_limit(found: int | None, each: int | None) -> int | None:
@@ -252,15 +252,8 @@ def _as_limit(found: int | None, each: int | None) -> int | None:
     return None if found == UNLIMITED else found
 
 
-def _sum(period: Period, **where: Any) -> Any:
-    """Not grouped, as Django's own aggregates would be within a subquery. PostgreSQL gives a decimal."""
-    rows = UsageDay.objects.filter(day__gte=began(period), **where).order_by()
-    return rows.values(sum=Func(TOKENS, function="SUM", output_field=BigIntegerField()))
-
-
 def _used(period: Period) -> int:
-    rows = UsageDay.objects.filter(day__gte=began(period))
-    return int(rows.aggregate(sum=Sum(TOKENS))["sum"] or 0)
+    return _row({"used": USED_BY_ALL.format(period=period)})["used"] or 0
 
 
 def _site_sum_is_old(known: _Known) -> bool:
