@@ -223,6 +223,30 @@ def filter_words(name: str, value: object) -> str:
     return f"{label(FILTERS, name)}: {shown}"
 
 
+FILE_KINDS: Labels = {
+    "curated": _("Checked answers"),
+    "golden": _("Test questions"),
+    "log": _("Log"),
+}
+FILE_COUNTS: Labels = {
+    "rows": _("Rows"),
+    "new": _("New"),
+    "changed": _("Changed"),
+    "unchanged": _("Unchanged"),
+    "wrong": _("Not imported"),
+    "taken_back": _("Taken back"),
+    "kept": _("Changed since, left as they are"),
+}
+
+
+def file_words(detail: dict[str, Any]) -> str:
+    """What a `DeskEvent` about a file of checked answers or test questions says; empty: it is about something else."""
+    if "what" not in detail:
+        return ""
+    counts = [f"{label(FILE_COUNTS, name)}: {count}" for name, count in detail["counts"].items()]
+    return " · ".join([label(FILE_KINDS, detail["what"]), *counts])
+
+
 def script_labels() -> dict[str, Any]:
     """For a page's data, in the active language."""
     lists = {

@@ -6,6 +6,7 @@ from celery import shared_task
 from django.contrib.auth.models import User
 
 from feedback.curation.gaps import gap_results_take, gaps_refresh
+from feedback.curation.transfer.imports import imports_work
 from feedback.rounds.round import feedback_round
 
 
@@ -30,3 +31,9 @@ def gaps_refresh_task() -> int:
 def gap_results_take_task() -> None:
     """Take in what was found when gaps were asked again, soon: who asked waits to be told."""
     gap_results_take()
+
+
+@shared_task
+def curation_imports_work() -> int:
+    """Check, write or take back files of checked answers and test questions. Returns how many."""
+    return imports_work()

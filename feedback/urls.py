@@ -1,6 +1,14 @@
 from django.urls import URLPattern, URLResolver, path
 
-from feedback.desk import boost_pages, curated_pages, gap_pages, golden_pages, revision_pages
+from feedback.desk import (
+    boost_pages,
+    curated_pages,
+    gap_pages,
+    golden_pages,
+    revision_pages,
+    transfer_api,
+    transfer_pages,
+)
 from feedback.ratings.api import MessageRatingApi, SourceRatingApi
 from feedback.requests import api as requests_api
 from feedback.requests import pages as request_pages
@@ -76,5 +84,25 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "review/curated/<uuid:curated_id>/withdraw/",
         curated_pages.curated_withdraw,
         name="review_curated_withdraw",
+    ),
+    path("review/imports/", transfer_pages.import_new, name="review_import_new"),
+    path("review/imports/export/", transfer_pages.export_file, name="review_curation_export"),
+    path("review/imports/<uuid:import_id>/", transfer_pages.import_page, name="review_import"),
+    path(
+        "review/imports/<uuid:import_id>/errors/",
+        transfer_pages.import_errors,
+        name="review_import_errors",
+    ),
+    path("api/review/curated", transfer_api.CuratedFilesApi.as_view(), name="api-review-curated"),
+    path("api/review/golden", transfer_api.GoldenFilesApi.as_view(), name="api-review-golden"),
+    path(
+        "api/review/imports/<uuid:import_id>",
+        transfer_api.CurationImportApi.as_view(),
+        name="api-review-import",
+    ),
+    path(
+        "api/review/imports/<uuid:import_id>/errors",
+        transfer_api.ImportErrorsApi.as_view(),
+        name="api-review-import-errors",
     ),
 ]

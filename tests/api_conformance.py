@@ -49,6 +49,8 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400, 413, 415) though
     "openai_chat_completions": "messages without a question at the end, or with what is no text",
     "rag_upload": "a file whose content no reader takes",
     "review_answer_replay": "a model or revision that is not there",
+    "review_curated_import": "a file that is no CSV, or has other columns",
+    "review_golden_import": "a file that is no CSV, or has other columns",
     "review_compare": "days that are too far apart",
     "review_stats": "days that are too far apart",
     "sync_sources_change": "an address that is none of its kind",
@@ -115,6 +117,13 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
                 f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}
             )
         )
+        imported = _json(
+            client.post(
+                "/api/review/golden",
+                content=b"question,collection,expects\nWhere may I park?,conformance,NO_ANSWER\n",
+                headers={"Content-Type": "text/csv"},
+            )
+        )
         return token, {
             "document_id": [document],
             "document": [document],
@@ -122,6 +131,7 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "session_id": [answer["session_id"]],
             "message_id": [answer["message_id"]],
             "replay_id": [replay["id"]],
+            "import_id": [imported["id"]],
             "name": ["conformance"],
             "collection": ["conformance"],
             "marker": [1],

@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.fields import Field
 
+from feedback.models import CurationImport
 from ragsite.core.api.error_responses import sentences
 from ragsite.core.api.json_parser import MOST_MARKS, InvalidJsonError, parse_json
 from ragsite.core.errors import MOST_ERRORS
@@ -147,6 +148,7 @@ def things(person: User) -> dict[str, str]:
         "name": "mine",
         "source_id": str(kept.pk),
         "notification_id": str(told.pk),
+        "import_id": str(CurationImport.objects.create(by=person, kind="golden").pk),
     }
 
 

@@ -219,7 +219,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('by_name', models.CharField(max_length=150)),
                 ('at', models.DateTimeField(auto_now_add=True)),
-                ('kind', models.CharField(choices=[('read', 'Read'), ('export', 'Exported'), ('state', 'State'), ('assignee', 'Assigned'), ('note', 'Note'), ('labels', 'Labels')], max_length=10)),
+                ('kind', models.CharField(choices=[('read', 'Read'), ('export', 'Exported'), ('state', 'State'), ('assignee', 'Assigned'), ('note', 'Note'), ('labels', 'Labels'), ('import', 'Imported'), ('take_back', 'Took back')], max_length=10)),
                 ('detail', models.JSONField(blank=True, default=dict)),
                 ('answer', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='chat.answerreview')),
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),

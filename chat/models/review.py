@@ -190,7 +190,8 @@ class AnswerLabel(models.Model):
 
 
 class DeskEvent(models.Model):
-    """What somebody did at the desk: read or exported conversations, or changed what is kept of an answer."""
+    """What somebody did at the desk: read or exported conversations, changed what is kept of an answer, or brought in
+    checked answers or test questions as a file."""
 
     class Kind(models.TextChoices):
         READ = "read", _("Read")
@@ -199,6 +200,8 @@ class DeskEvent(models.Model):
         ASSIGNEE = "assignee", _("Assigned")
         NOTE = "note", _("Note")
         LABELS = "labels", _("Labels")
+        IMPORT = "import", _("Imported")
+        TAKE_BACK = "take_back", _("Took back")
 
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -216,7 +219,7 @@ class DeskEvent(models.Model):
     )
     detail = models.JSONField(
         default=dict, blank=True
-    )  # {from, to} of a change; the filters of an export
+    )  # {from, to} of a change; the filters of an export; what a file was of, and its counts
 
     class Meta:
         verbose_name = _("event at the desk")

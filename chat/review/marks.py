@@ -86,6 +86,13 @@ def export_log(*, access: DeskAccess, filters: Mapping[str, Any], with_names: bo
     DeskEvent.objects.create(by=access.user, by_name=name, kind=Kind.EXPORT, detail=detail)
 
 
+def file_log(*, user: User, kind: Kind, what: str, counts: Mapping[str, int]) -> None:
+    """That somebody took a file of `what` (`curated`, `golden`) in or out, or back again."""
+    name = user.get_username()
+    detail = {"what": what, "counts": dict(counts)}
+    DeskEvent.objects.create(by=user, by_name=name, kind=kind, detail=detail)
+
+
 def _assignee(name: str | None) -> User | None:
     if name is None:
         return None

@@ -403,6 +403,7 @@ def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
                 states.get(event.detail.get(side), event.detail.get(side))
                 for side in ("from", "to")
             ],
+            "file": labels.file_words(event.detail),
         }
         for event in page
     ]

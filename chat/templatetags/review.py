@@ -50,7 +50,14 @@ PLACES = (
     Place(gettext_lazy("Unanswered"), ("review_gaps", "review_gap")),
     Place(
         gettext_lazy("Answers & questions"),
-        ("review_curated", "review_curated_new", "review_golden", "review_golden_new"),
+        (
+            "review_curated",
+            "review_curated_new",
+            "review_golden",
+            "review_golden_new",
+            "review_import_new",
+            "review_import",
+        ),
         "curate",
     ),
     Place(

@@ -51,7 +51,7 @@ def golden_save(
     if not collections_known(by).filter(pk=collection.pk).exists():
         raise InvalidInputError(NO_COLLECTION, fields={"collection": [NO_COLLECTION]})
     text = " ".join(clean_text(text).split())
-    _check(text, collection, documents, expects)
+    golden_check(text, collection, documents, expects)
     one_at_a_time()  # another curator may be making the same one
     values = {"expects": expects, "message": message, "created_by": by}
     question, _ = GoldenQuestion.objects.update_or_create(
@@ -61,7 +61,10 @@ def golden_save(
     return question
 
 
-def _check(text: str, collection: Collection, documents: Sequence[Document], expects: str) -> None:
+def golden_check(
+    text: str, collection: Collection, documents: Sequence[Document], expects: str
+) -> None:
+    """Raises InvalidInputError for what is no golden question."""
     fields: dict[str, list[str]] = {}
     if not text:
         fields["text"] = [worded("Write the question.")]

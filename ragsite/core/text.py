@@ -26,7 +26,7 @@ _TURNING = re.compile(
 _BLANKS = re.compile(
     r"[\u034f\u115f\u1160\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0]"
 )  # letters and marks that show nothing
-_FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
+_FORMULA = re.compile(r"'*\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 MAX_FILE_NAME_CHARS = 300
 MAX_SUFFIX_CHARS = 20
 
@@ -121,3 +121,8 @@ def shortened(text: str, most: int) -> str:
 def spreadsheet_cell(text: str) -> str:
     """A spreadsheet takes a text that begins with certain signs for a formula: an apostrophe before it stops that."""
     return f"'{text}" if _FORMULA.match(text) else text
+
+
+def text_of_spreadsheet_cell(cell: str) -> str:
+    """What `spreadsheet_cell` was given: without the apostrophe that it put before it."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

@@ -37,6 +37,7 @@ INTERVALS = (  # name, task, every, period
     ("See which questions are answered now", "feedback.tasks.gap_results_take_task", 30, "seconds"),
     ("Tell of changed documents", "ragsite.tasks.changed_sources_notify_task", 60, "seconds"),
     ("Tell of overdue reviews", "ragsite.tasks.overdue_notify_task", 1, "hours"),
+    ("Go on with imports", "feedback.tasks.curation_imports_work", 60, "seconds"),
     ("Send notifications by e-mail", "ragsite.tasks.notifications_email_task", 60, "seconds"),
 )
 NIGHTLY = (  # name, task, hour, minute

@@ -1,0 +1,163 @@
+"""Test questions as rows of a CSV. One is known by its id, else by its words within its collection."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.db.models import QuerySet
+from import_export.fields import Field
+
+from feedback.curation.golden import golden_check, golden_list
+from feedback.curation.transfer.csv_table import Line
+from feedback.curation.transfer.documents import document_names
+from feedback.curation.transfer.resource import CurationResource, Values, digest
+from feedback.models import GoldenQuestion
+from ragsite.core.errors import AppError, ConflictError, InvalidInputError
+from ragsite.core.messages import worded
+from ragsite.core.text import clean_text
+from retrieval.knowledge.selectors import as_uuid
+from retrieval.models import Collection, Document
+
+
+class GoldenResource(CurationResource):
+    """documents: one a line."""
+
+    columns: ClassVar[tuple[str, ...]] = ("id", "question", "collection", "expects", "documents")
+    required: ClassVar[tuple[str, ...]] = ("question", "collection")
+    id = Field(attribute="pk", column_name="id")
+    question = Field(attribute="text", column_name="question")
+    collection = Field(column_name="collection")
+    expects = Field(attribute="expects", column_name="expects")
+    documents = Field(column_name="documents")
+
+    class Meta(CurationResource.Meta):
+        model = GoldenQuestion
+        fields = ("id", "question", "collection", "expects", "documents")
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._by_id: dict[UUID, GoldenQuestion] = {}
+        self._by_words: dict[tuple[UUID, str], GoldenQuestion] = {}
+        self._in_file: dict[tuple[UUID, str], UUID] = {}
+        self._names: dict[UUID, str] = {}
+
+    def rows(self) -> QuerySet[GoldenQuestion]:
+        known = golden_list(user=self.by)
+        return known.select_related("collection__owner").prefetch_related("documents")
+
+    # ---------------------------------------------------------------------------------------- out
+    def before_export(self, queryset: Any, **kwargs: Any) -> None:
+        self._names = document_names(one for row in queryset for one in row.documents.all())
+
+    def dehydrate_id(self, row: GoldenQuestion) -> str:
+        return str(row.pk)
+
+    def dehydrate_collection(self, row: GoldenQuestion) -> str:
+        return row.collection.address
+
+    def dehydrate_documents(self, row: GoldenQuestion) -> str:
+        return "\n".join(self._names[one.pk] for one in row.documents.all())
+
+    # ---------------------------------------------------------------------------------------- in
+    def prepare(self, lines: Sequence[Line]) -> None:
+        ids = [key for line in lines if (key := as_uuid(line.cells.get("id", "").strip()))]
+        texts = {_words(line.cells) for line in lines}
+        self._by_id = self.rows().in_bulk(ids)
+        self._by_words = {
+            (row.collection_id, row.text): row for row in self.rows().filter(text__in=texts)
+        }
+        wanted: dict[Collection, list[str]] = defaultdict(list)
+        for line in lines:
+            try:
+                collection = self.named.collection(line.cells["collection"].strip())
+            except AppError:  # `read` says so of the row
+                continue
+            wanted[collection] += _lines(line.cells.get("documents", ""))
+        self.named.load(wanted)
+
+    def read(self, cells: Mapping[str, str]) -> tuple[GoldenQuestion | None, UUID, Values]:
+        name = cells["collection"].strip()
+        if not name:
+            raise InvalidInputError(worded("Name a collection."))
+        collection = self.named.collection(name)
+        text = _words(cells)
+        same = self._by_words.get((collection.pk, text))
+        key = as_uuid(cells.get("id", "").strip())
+        found = self._by_id.get(key) if key else None
+        if found is not None and same is not None and found.pk != same.pk:
+            raise ConflictError(
+                worded("Another test question of this collection has the same words.")
+            )
+        found = found or same
+        documents = self._documents(cells, collection, found)
+        expects = cells.get("expects", found.expects if found else "").strip().upper()
+        expects = expects or GoldenQuestion.Expected.ANSWER.value
+        golden_check(text, collection, documents, expects)
+        values = {
+            "question": text,
+            "collection": str(collection.pk),
+            "expects": expects,
+            "documents": _keys(documents),
+        }
+        earlier = self._in_file.get((collection.pk, text))
+        return found, earlier or (found.pk if found else uuid.uuid4()), values
+
+    def accepted(self, key: UUID, values: Values) -> None:
+        """A later row with the same words is about this one."""
+        self._in_file[UUID(values["collection"]), values["question"]] = key
+
+    def _documents(
+        self, cells: Mapping[str, str], collection: Collection, found: GoldenQuestion | None
+    ) -> list[Document]:
+        """Without the column they stay."""
+        if "documents" not in cells:
+            return list(found.documents.all()) if found else []
+        names = dict.fromkeys(_lines(cells["documents"]))
+        return [self.named.document(collection, name) for name in names]
+
+    def stored(self, instance: GoldenQuestion) -> Values:
+        return {
+            "question": instance.text,
+            "collection": str(instance.collection_id),
+            "expects": instance.expects,
+            "documents": _keys(instance.documents.all()),
+        }
+
+    def set_fields(self, instance: GoldenQuestion, values: Values) -> None:
+        instance.text = values["question"]
+        instance.collection_id = UUID(values["collection"])
+        instance.expects = values["expects"]
+        instance.created_by = self.by
+
+    def write_relations(self, instance: GoldenQuestion, values: Values) -> None:
+        instance.documents.set(Document.objects.filter(pk__in=values["documents"]))
+
+    def take_back(self, step: Mapping[str, Any]) -> bool:
+        row = self.rows().filter(pk=step["id"]).first()
+        if row is None or digest(self.stored(row)) != step["after"]:
+            return False
+        if step["before"] is None:
+            row.delete()
+            return True
+        if not self.named.collections().filter(pk=step["before"]["collection"]).exists():
+            return False
+        self.set_fields(row, step["before"])
+        row.save()
+        self.write_relations(row, step["before"])
+        return True
+
+
+def _words(cells: Mapping[str, str]) -> str:
+    return " ".join(clean_text(cells["question"]).split())
+
+
+def _lines(cell: str) -> list[str]:
+    return [line.strip() for line in cell.split("\n") if line.strip()]
+
+
+def _keys(documents: Iterable[Document]) -> list[str]:
+    return sorted(str(document.pk) for document in documents)

@@ -1,0 +1,249 @@
+"""An import's way: the file is checked, a person says so, it is written, and may be taken back for some days.
+
+Each of the three is done in batches, a transaction each, by whoever holds the row's lease: small files at once, large
+ones by a worker. What a killed process has written counts; the next one goes on behind it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from auditlog.context import disable_auditlog
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from chat.models import DeskEvent
+from chat.review.marks import file_log
+from chat.review.roles import desk_access
+from feedback.curation.transfer.csv_table import Line, Table, table_read, table_text
+from feedback.curation.transfer.exports import RESOURCES
+from feedback.curation.transfer.resource import CurationResource, Outcome
+from feedback.models import CurationImport
+from feedback.rounds.deletions import one_at_a_time
+from ragsite.core.errors import AppError, ConflictError, NotFoundError
+from ragsite.core.leases import Lease, LeaseLostError, run_out
+from ragsite.core.messages import worded, wording_of
+from ragsite.core.queueing import enqueue
+from ragsite.core.text import clean_file_name
+
+State = CurationImport.State
+TASK = "feedback.tasks.curation_imports_work"
+KEPT = timedelta(days=7)  # for which an import can be taken back
+AT_ONCE_ROWS = 200  # that are checked, or written, while the person waits
+BATCH = 200  # rows in one transaction
+LEASE_S = 60.0  # for a batch
+MOST_OPEN = 10  # of one person that are neither written nor discarded
+SAMPLES = 20  # rows that a preview shows of each kind but the wrong ones
+logger = logging.getLogger(__name__)
+
+
+# ------------------------------------------------------------------------------------------------ by people
+def imports_list(*, by: User) -> QuerySet[CurationImport]:
+    """A person's own, the newest first, without what only one page shows."""
+    return CurationImport.objects.filter(by=by).defer("text", "wrong", "undo", "samples", "kept")
+
+
+def import_get(*, by: User, import_id: UUID) -> CurationImport:
+    """Raises NotFoundError, also for somebody else's."""
+    row = CurationImport.objects.filter(by=by, pk=import_id).first()
+    if row is None:
+        raise NotFoundError
+    return row
+
+
+def import_start(*, by: User, kind: str, data: bytes, file_name: str = "") -> CurationImport:
+    """Store a file and have it checked. Raises InvalidInputError, TooLargeError, ConflictError."""
+    text = table_text(data)
+    table = _table(kind, text)
+    waiting = (State.CHECKING, State.READY)
+    if CurationImport.objects.filter(by=by, state__in=waiting).count() >= MOST_OPEN:
+        raise ConflictError(
+            worded("Too many files wait for your word. Import or discard some first.")
+        )
+    row = CurationImport.objects.create(
+        by=by,
+        kind=kind,
+        text=text,
+        file_name=clean_file_name(file_name) if file_name else "",
+        total=len(table.lines),
+        columns=table.columns,
+        unread=table.unread,
+    )
+    return _go_on(row, steps=row.total)
+
+
+def import_confirm(*, row: CurationImport) -> CurationImport:
+    """Raises ConflictError where it does not wait for that, or holds nothing to be written."""
+    if row.state == State.READY and not row.counts["new"] + row.counts["changed"]:
+        raise ConflictError(worded("Nothing in this file is new or changed."))
+    _turn(row, State.READY, State.WRITING, worded("This file does not wait to be imported."))
+    return _go_on(row, steps=row.total)
+
+
+def import_discard(*, row: CurationImport) -> None:
+    """A file that nothing came of. Raises ConflictError."""
+    waiting = (State.CHECKING, State.READY, State.FAILED)
+    rows = CurationImport.objects.filter(pk=row.pk, state__in=waiting, undo=[])
+    if not rows.delete()[0]:
+        raise ConflictError(worded("This file has been imported: take it back instead."))
+
+
+def import_take_back(*, row: CurationImport) -> CurationImport:
+    """All that it wrote, but what has been changed since. Raises ConflictError."""
+    former = State.FAILED if row.state == State.FAILED and row.undo else State.DONE
+    too_late = worded("This import cannot be taken back any more.")
+    if timezone.now() > row.created_at + KEPT:
+        raise ConflictError(too_late)
+    _turn(row, former, State.UNDOING, too_late)
+    return _go_on(row, steps=len(row.undo))
+
+
+def _turn(row: CurationImport, former: str, state: str, refusal: str) -> None:
+    rows = CurationImport.objects.filter(pk=row.pk, state=former)
+    if not rows.update(state=state, done=0, error=None):
+        raise ConflictError(refusal)
+
+
+def _go_on(row: CurationImport, *, steps: int) -> CurationImport:
+    if steps <= AT_ONCE_ROWS:
+        _work(row.pk)
+        row.refresh_from_db()
+    else:
+        transaction.on_commit(partial(enqueue, TASK))
+        row.refresh_from_db()
+    return row
+
+
+def _table(kind: str, text: str) -> Table:
+    resource = RESOURCES[kind]
+    return table_read(text, resource.columns, resource.required)
+
+
+# ------------------------------------------------------------------------------------------------ work
+def imports_work() -> int:
+    """All that waits for a worker. Returns how many it has worked on."""
+    waiting = CurationImport.objects.filter(run_out(), state__in=CurationImport.WORKED_ON)
+    keys = list(waiting.order_by("created_at").values_list("pk", flat=True))
+    return sum(_work(key) for key in keys)
+
+
+def _work(import_id: UUID) -> bool:
+    """To the end, whatever happens. False: somebody else does."""
+    rows = CurationImport.objects.filter(state__in=CurationImport.WORKED_ON)
+    lease = Lease(rows, import_id, seconds=LEASE_S)
+    if not lease.take():
+        return False
+    row = CurationImport.objects.select_related("by").get(pk=import_id)
+    try:
+        desk_access(row.by, "curate")
+        resource = RESOURCES[row.kind](by=row.by)
+        act = _undo if row.state == State.UNDOING else _take_in
+        with disable_auditlog():  # an import is one entry of the log
+            act(row, row.by, resource, lease)
+    except LeaseLostError:
+        return False
+    except AppError as error:
+        _fail(lease, error.message)
+    except Exception:
+        logger.exception("the import %s failed", import_id)
+        _fail(lease, worded("Something went wrong. What had been imported until then stays."))
+    return True
+
+
+def _fail(lease: Lease, message: str) -> None:
+    error = {"text": message, "wording": wording_of(message)}
+    lease.release(state=State.FAILED, error=error, finished_at=timezone.now())
+
+
+def _take_in(row: CurationImport, by: User, resource: CurationResource, lease: Lease) -> None:
+    """Check the file, or write it."""
+    dry_run = row.state == State.CHECKING
+    if dry_run or not row.done:
+        row.counts = dict.fromkeys(("new", "changed", "unchanged", "wrong"), 0)
+        row.samples = {}
+        row.wrong = []
+        row.undo = []
+        row.done = 0
+    lines = _table(row.kind, row.text).lines
+    for start in range(
+        0, row.done, BATCH
+    ):  # what a killed process has read: later rows may repeat it
+        with transaction.atomic():
+            resource.take_in(lines[start : start + BATCH], dry_run=True)
+    while batch := lines[row.done : row.done + BATCH]:
+        with transaction.atomic():
+            lease.check()
+            one_at_a_time()  # another curator may be making the same
+            outcomes = resource.take_in(batch, dry_run=dry_run)
+            _count(row, batch, outcomes)
+            row.undo += resource.undo
+            resource.undo = []
+            lease.renew(
+                done=row.done,
+                counts=row.counts,
+                samples=row.samples,
+                wrong=row.wrong,
+                undo=row.undo,
+            )
+    with transaction.atomic():
+        if dry_run:
+            lease.release(state=State.READY)
+        elif lease.release(state=State.DONE, text="", finished_at=timezone.now()):
+            file_log(user=by, kind=DeskEvent.Kind.IMPORT, what=row.kind, counts=row.counts)
+
+
+def _count(row: CurationImport, batch: Sequence[Line], outcomes: Sequence[Outcome]) -> None:
+    for line, outcome in zip(batch, outcomes, strict=True):
+        row.counts[outcome.kind] += 1
+        if outcome.kind == "wrong":
+            row.wrong.append(_wrong(row.columns, line, outcome))
+            continue
+        samples = row.samples.setdefault(outcome.kind, [])
+        if len(samples) < SAMPLES:
+            samples.append([outcome.number, outcome.label])
+    row.done += len(batch)
+
+
+def _wrong(columns: Sequence[str], line: Line, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "row": outcome.number,
+        "label": outcome.label,
+        "text": str(outcome.reason),
+        "wording": wording_of(outcome.reason),
+        "cells": [line.cells.get(name, "") for name in columns],
+    }
+
+
+def _undo(row: CurationImport, by: User, resource: CurationResource, lease: Lease) -> None:
+    """The last one first: what it was made from is there again."""
+    steps: list[Mapping[str, Any]] = list(reversed(row.undo))
+    kept = list(row.kept) if row.done else []
+    while batch := steps[row.done : row.done + BATCH]:
+        with transaction.atomic():
+            lease.check()
+            one_at_a_time()
+            kept += [step["id"] for step in batch if not resource.take_back(step)]
+            row.done += len(batch)
+            lease.renew(done=row.done, kept=kept)
+    with transaction.atomic():
+        if lease.release(state=State.UNDONE, finished_at=timezone.now()):
+            counts = {"taken_back": len(steps) - len(kept), "kept": len(kept)}
+            file_log(user=by, kind=DeskEvent.Kind.TAKE_BACK, what=row.kind, counts=counts)
+
+
+# ------------------------------------------------------------------------------------------------ in the end
+def imports_over(*, now: datetime) -> QuerySet[CurationImport]:
+    """Files whose time is over; one that is worked on is waited for."""
+    old = CurationImport.objects.filter(created_at__lt=now - KEPT)
+    return old.exclude(state__in=CurationImport.WORKED_ON)
+
+
+def imports_erase() -> None:
+    imports_over(now=timezone.now()).delete()

@@ -1,0 +1,60 @@
+"""CSV files of checked answers and test questions on their way in. A row is deleted some days after it was made, and
+with it the way back: what came in stays."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from ragsite.core.leases import Leased
+
+
+class CurationImport(Leased):
+    """One file: checked first, written once somebody has said so; leased to the process that does either."""
+
+    class Kind(models.TextChoices):
+        CURATED = "curated", _("Checked answers")
+        GOLDEN = "golden", _("Test questions")
+
+    class State(models.TextChoices):
+        CHECKING = "checking", _("Being checked")
+        READY = "ready", _("Waits for your word")
+        WRITING = "writing", _("Being imported")
+        DONE = "done", _("Imported")
+        UNDOING = "undoing", _("Being taken back")
+        UNDONE = "undone", _("Taken back")
+        FAILED = "failed", _("Failed")
+
+    WORKED_ON = (State.CHECKING, State.WRITING, State.UNDOING)
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    kind = models.CharField(max_length=10, choices=Kind)
+    state = models.CharField(max_length=10, choices=State, default=State.CHECKING)
+    by = models.ForeignKey(  # nobody else sees it
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+    )
+    file_name = models.CharField(max_length=300, blank=True)
+    text = models.TextField(blank=True)  # the file's, until it is written
+    total = models.PositiveIntegerField(default=0)  # rows
+    done = models.PositiveIntegerField(default=0)  # of what goes on: rows, or steps back
+    counts: Any = models.JSONField(default=dict)  # new, changed, unchanged, wrong
+    samples: Any = models.JSONField(default=dict)  # of the first three: [row's number, question]
+    wrong: Any = models.JSONField(default=list)  # {row, text, wording, cells}
+    columns: Any = models.JSONField(default=list)  # of the file
+    unread: Any = models.JSONField(default=list)  # columns that nobody knows
+    undo: Any = models.JSONField(default=list)  # {id, before, after}, see `take_back`
+    kept: Any = models.JSONField(default=list)  # questions that a taking back has left alone
+    error: Any = models.JSONField(null=True, blank=True)  # {text, wording}
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at", "id"]
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}: {self.file_name}"
