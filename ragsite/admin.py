@@ -10,6 +10,7 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from allauth.usersessions.models import UserSession
+from auditlog.models import LogEntry as AuditEntry
 from constance import config
 from constance.admin import Config, ConstanceAdmin
 from constance.forms import ConstanceForm
@@ -54,6 +55,7 @@ admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-a
 admin.site.unregister(
     (SocialApp, SocialToken, SocialAccount, Authenticator, UserSession, Config, User)
 )
+admin.site.unregister(AuditEntry)  # the log has a page of the site's own, which changes none of it
 # Addresses are their owners' to confirm; nothing of the site runs by the sun or once.
 admin.site.unregister(
     (EmailAddress, SolarSchedule, ClockedSchedule, PeriodicTask, IntervalSchedule, CrontabSchedule)

@@ -19,6 +19,7 @@ class RagsiteConfig(AppConfig):
     def ready(self) -> None:
         from ragsite import checks
         from ragsite.accounts import signals  # models can be imported only now
+        from ragsite.administration import audit
         from ragsite.operations import schedule
         from ragsite.operations.notifications import events as notification_events
         from ragsite.operations.webhooks import events
@@ -28,6 +29,7 @@ class RagsiteConfig(AppConfig):
         notification_events.connect()
         schedule.connect(self)
         checks.connect()
+        audit.connect()
 
 
 class LiveSettingsConfig(ConstanceConfig):

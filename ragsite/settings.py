@@ -115,6 +115,7 @@ INSTALLED_APPS = [
     "ragsite.apps.LiveSettingsConfig",
     "django_celery_beat",
     "django_prometheus",
+    "auditlog",
     "allauth",
     "allauth.account",
     "allauth.mfa",
@@ -134,6 +135,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "ragsite.web.acting_request.remember_request",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -268,6 +270,12 @@ else:
             "OPTIONS": {"MAX_ENTRIES": 500},
         },
     }
+
+# ------------------------------------------------------------------------------------------------ log of changes
+AUDITLOG_CID_GETTER = "ragsite.administration.audit.request_id"
+AUDITLOG_DISABLE_ON_RAW_SAVE = True  # a site that is carried over
+AUDITLOG_DISABLE_REMOTE_ADDR = True
+AUDITLOG_USE_FK_STRING_REPRESENTATION = True
 
 # ------------------------------------------------------------------------------------------------ e-mail
 vars().update(email_settings(SITE.email_url))

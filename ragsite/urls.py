@@ -18,6 +18,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from ragsite.accounts import api, pages
 from ragsite.accounts.email import rollback_if_email_not_queued
+from ragsite.administration import log_pages
 from ragsite.administration import pages as administration
 from ragsite.administration.budget_pages import budgets_page
 from ragsite.operations import health
@@ -65,7 +66,8 @@ urlpatterns = [
         name="administration_person",
     ),
     path("administration/budgets/", budgets_page, name="administration_budgets"),
-    path("administration/log/", administration.log_page, name="administration_log"),
+    path("administration/log/", log_pages.log_page, name="administration_log"),
+    path("administration/log/export/", log_pages.log_export, name="administration_log_export"),
     path("accounts/invitation/<str:token>/", administration.invitation_page, name="invitation"),
     path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),
     path("texts.js", script_texts, name="script_texts"),

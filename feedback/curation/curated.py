@@ -81,11 +81,16 @@ def curated_save(
     return answer
 
 
+@transaction.atomic
 def curated_end(*, answer: CuratedAnswer, by: User) -> None:
     """Raises ConflictError when it has ended already."""
-    rows = CuratedAnswer.objects.filter(pk=answer.pk, ended_at=None)
-    if not rows.update(ended_at=timezone.now(), ended_by=by):
+    rows = CuratedAnswer.objects.select_for_update().filter(pk=answer.pk, ended_at=None)
+    row = rows.first()
+    if row is None:
         raise ConflictError(worded("This answer has been withdrawn already."))
+    row.ended_at = timezone.now()
+    row.ended_by = by
+    row.save(update_fields=["ended_at", "ended_by"])
 
 
 def curated_outdated(answers: Iterable[CuratedAnswer]) -> set[UUID]:

@@ -19,6 +19,8 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from asgiref.sync import sync_to_async
+from auditlog.context import disable_auditlog
+from auditlog.models import LogEntry as AuditEntry
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
@@ -66,8 +68,8 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
     "message__session__user": ("chat.Source", "chat.DecisionStep", "feedback.GapQuestion"),
     "voter": ("feedback.Evidence",),
     "made_by": ("chat.Replay",),
-    "by": ("chat.DeskEvent",),
     "asker": ("feedback.GapRequest",),
+    "by": ("chat.DeskEvent", "feedback.CurationImport"),
 }
 # Secrets, and what is the site's own.
 LEFT_OUT = {
@@ -79,6 +81,7 @@ LEFT_OUT = {
     "lease_token",
     "lease_expires_at",
     "credentials",
+    "undo",
 }
 # Table → rows in one transaction; a document has up to thousands of chunks. What is left goes by cascade.
 ERASED = {
@@ -162,6 +165,7 @@ def export_file(user: User) -> IO[bytes]:
 
 
 # ------------------------------------------------------------------------------------------------ deleted
+@disable_auditlog()  # the administration's log says it, of who was not the person itself
 @transaction.atomic
 def deletion_start(*, user: User) -> None:
     """Close the account now, and let a worker empty it. Raises LastAdministratorError."""
@@ -199,6 +203,7 @@ def _erase(user: User) -> bool:
         while batch := list(rows.values_list("pk", flat=True)[:at_once]):
             rows.model._default_manager.filter(pk__in=batch).delete()
     _forget_name(user)
+    _forget_changes(user)
     with transaction.atomic():
         of_user = LogEntry.objects.filter(
             content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)
@@ -220,7 +225,22 @@ def _forget_name(user: User) -> None:
         event.save(update_fields=["detail"])
 
 
+def _forget_changes(user: User) -> None:
+    """In the log of what staff changed, which stays: what it holds of the account, and its name elsewhere."""
+    of_user = ContentType.objects.get_for_model(User)
+    entries = AuditEntry.objects.filter(content_type=of_user, object_id=user.pk)
+    entries.update(object_repr=FORGOTTEN, changes={})
+    for name in filter(None, (user.get_username(), user.email)):
+        named = Q(changes__icontains=name) | Q(object_repr__icontains=name)
+        for entry in AuditEntry.objects.filter(named).iterator(chunk_size=ROWS_AT_ONCE):
+            entry.changes = _without(entry.changes, name)
+            entry.object_repr = _without(entry.object_repr, name)
+            entry.save(update_fields=["changes", "object_repr"])
+
+
 def _without(value: Any, name: str) -> Any:
     if isinstance(value, dict):
         return {key: _without(held, name) for key, held in value.items()}
+    if isinstance(value, list):
+        return [_without(held, name) for held in value]
     return FORGOTTEN if value == name else value

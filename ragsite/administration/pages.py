@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
-from typing import NamedTuple
 
 from allauth.account.decorators import reauthentication_required
 from allauth.account.utils import perform_login
 from django.contrib import messages
-from django.contrib.admin.models import LogEntry
 from django.contrib.auth import logout
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import Group, User
@@ -18,12 +15,10 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from chat.models import DeskEvent
 from chat.review.pages import desk_page, problem_sentences
 from chat.review.roles import SHIPPED, DeskAccess
 from ragsite.administration import people
@@ -31,7 +26,6 @@ from ragsite.administration.state import figures, health_parts, matters, version
 from ragsite.core.errors import AppError, NotFoundError
 
 PEOPLE_A_PAGE = 50
-ENTRIES_A_PAGE = 100
 GROUPS_SHOWN = 200
 SEARCH_CHARS = 150
 
@@ -181,56 +175,3 @@ def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
         response: HttpResponse = perform_login(request, user)
         return response
     return render(request, "accounts/invitation.html", {"form": form, "name": user.get_username()})
-
-
-# ------------------------------------------------------------------------------------------------ the log
-class Entry(NamedTuple):
-    """What somebody did. of: what it was done to."""
-
-    at: datetime
-    by: str
-    what: str
-    of: str = ""
-    address: str = ""
-
-
-@never_cache
-@desk_page("administer", query=("before",))
-def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    """What was done in the administration and at the review desk, the latest first. before: only what is older."""
-    before = parse_datetime(request.GET.get("before", ""))
-    entries = sorted(_changes(before) + _desk_events(before), reverse=True)
-    shown = entries[:ENTRIES_A_PAGE]
-    context = {
-        "section": "administration",
-        "place": "log",
-        "entries": shown,
-        "before": shown[-1].at.isoformat() if len(entries) > ENTRIES_A_PAGE else "",
-    }
-    return render(request, "administration/log.html", context)
-
-
-def _changes(before: datetime | None) -> list[Entry]:
-    rows = LogEntry.objects.select_related("user", "content_type").order_by("-action_time")
-    if before is not None:
-        rows = rows.filter(action_time__lt=before)
-    entries = []
-    for row in rows[: ENTRIES_A_PAGE + 1]:
-        kind = str(row.content_type).rpartition(" | ")[2] if row.content_type else ""
-        what = row.get_change_message() or row.get_action_flag_display()
-        entries.append(
-            Entry(row.action_time, row.user.get_username(), str(what), f"{kind}: {row.object_repr}")
-        )
-    return entries
-
-
-def _desk_events(before: datetime | None) -> list[Entry]:
-    rows = DeskEvent.objects.select_related("answer").order_by("-at", "-id")
-    if before is not None:
-        rows = rows.filter(at__lt=before)
-    entries = []
-    for row in rows[: ENTRIES_A_PAGE + 1]:
-        address = reverse("review_answer", args=[row.answer.message_id]) if row.answer else ""
-        of = _("an answer") if row.answer else _("answers")
-        entries.append(Entry(row.at, row.by_name, str(row.get_kind_display()), of, address))
-    return entries

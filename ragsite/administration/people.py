@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from auditlog.context import disable_auditlog
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.contrib.auth.models import Group, User
 from django.contrib.auth.validators import UnicodeUsernameValidator
@@ -142,6 +143,7 @@ def roles_given_by(user: User) -> list[tuple[str, str]]:
 
 
 # ------------------------------------------------------------------------------------------------ changes
+@disable_auditlog()  # the sentence says it
 @transaction.atomic
 def person_change(
     *, user: User, by: User, role: str, group_ids: Sequence[int] | None = None
@@ -155,6 +157,7 @@ def person_change(
     if group_ids is not None and not by.is_superuser:
         raise PermissionDeniedError
     before = role_of(user)
+    groups_before = _other_groups(user)
     user.groups.remove(*Group.objects.filter(name__in=SHIPPED))
     if role in SHIPPED:
         user.groups.add(Group.objects.get(name=role))
@@ -165,16 +168,22 @@ def person_change(
     user.is_superuser = role == SUPERUSER
     user.is_staff = bool(role) or user.groups.filter(permissions__isnull=False).exists()
     user.save(update_fields=["is_superuser", "is_staff"])
-    if before == role:
-        _log(user, by, _("Groups changed."))
-    else:
-        _log(
-            user,
-            by,
-            _("Role: %(before)s → %(after)s") % {"before": ROLES[before], "after": ROLES[role]},
-        )
+    sides = {"before": ROLES[before], "after": ROLES[role]}
+    sentences = [_("Role: %(before)s → %(after)s") % sides] if before != role else []
+    groups_after = _other_groups(user)
+    if groups_before != groups_after or not sentences:
+        sides = {"before": groups_before or "–", "after": groups_after or "–"}
+        sentences.append(_("Groups: %(before)s → %(after)s") % sides)
+    _log(user, by, " · ".join(sentences))
 
 
+def _other_groups(user: User) -> str:
+    """The names of those that are no role."""
+    groups = user.groups.exclude(name__in=SHIPPED).order_by("name")
+    return ", ".join(groups.values_list("name", flat=True))
+
+
+@disable_auditlog()
 @transaction.atomic
 def person_close(*, user: User, by: User, active: bool) -> None:
     """Deactivate the account, which ends all that it has open, or open it again. Raises PermissionDeniedError."""
@@ -210,6 +219,7 @@ def _log(user: User, by: User, what: str, flag: int = CHANGE) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ invitations
+@disable_auditlog()
 @transaction.atomic
 def person_invite(*, name: str, by: User, role: str = "") -> User:
     """An account that waits for its password, which only the link of `invitation_of` sets.
@@ -237,6 +247,7 @@ def person_invite(*, name: str, by: User, role: str = "") -> User:
     return user
 
 
+@disable_auditlog()
 @transaction.atomic
 def person_invite_again(*, user: User, by: User) -> None:
     """The links made before stop working. Raises PermissionDeniedError, ConflictError once somebody has used it."""

@@ -417,7 +417,7 @@ class RetentionSettings(Group):
     """Days after an answer until its steps and the prompts of its model calls are deleted; prompts are stored
     only when this is set; 0: never."""
     desk_log_days: Days = 0
-    """Days that the log of the review desk is stored: who read, changed and exported what; 0: for ever."""
+    """Days that the log is stored: who read, changed and exported what as a reviewer or administrator; 0: for ever."""
     evidence_days: Days = 0
     """Days after a rating until its effect on the ranking is deleted; the rating itself stays; 0: never."""
     notifications_days: Days = 90
