@@ -428,6 +428,16 @@ describe("the composer", () => {
     form.querySelector("[data-adjust]").click();
     assert.ok(!form.classList.contains("is-folded"));
   });
+  test("an assistant's filters are seen, and can be taken off for this conversation", () => {
+    const { composer, form } = made({ assistant: { ...RULES, filters: { department: "HR", tags: ["pay"] } } });
+    assert.deepEqual(form.querySelectorAll(".filter-chip").map((chip) => chip.textContent), ["Department: HR", "Tag: pay"]);
+    assert.equal(composer.settings().filters, undefined);
+    composer.filters.toggle("department", "HR");
+    composer.filters.toggle("tags", "pay");
+    assert.deepEqual(composer.settings().filters, {});
+    composer.assistant.choose(null);
+    assert.equal(composer.settings().filters, undefined);
+  });
   test("filters are chips; of one field there is one value, but for tags", () => {
     const { composer, form } = made();
     for (const [field, value] of [["department", "HR"], ["department", "Finance"], ["policy_year", 2025], ["tags", "pay"], ["tags", "leave"]]) composer.filters.toggle(field, value);

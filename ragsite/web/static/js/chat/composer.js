@@ -73,6 +73,8 @@ export class Composer extends QuestionBox {
     const name = this.assistant.chosen?.name ?? "";
     if (name !== this.effort.assistant) this.showAdjusting(false);
     this.effort.follow(name);
+    this.filters.follow(this.assistant.chosen?.filters ?? {});
+    this.showChips();
     this.showPlaces();
     onAssistant();
   }

@@ -36,13 +36,23 @@ export class Filters {
     this.onChange = onChange;
     /** @type {Api.Filters} */
     this.chosen = {};
+    /** Those of the assistant, which hold until the reader changes any. @type {Api.Filters} */
+    this.given = {};
+    this.isOwn = false;
     this.show();
     menuButton(button, () => this.items(), { align: "start", title: gettext("Only documents with"), keepOpen: true });
   }
 
   /** What goes with a question. @returns {Pick<Api.Ask, "filters">} */
   settings() {
-    return this.count ? { filters: this.chosen } : {};
+    return this.isOwn && (this.count || Object.keys(this.given).length) ? { filters: this.chosen } : {};
+  }
+
+  /** With the filters of an assistant, or of none. @param {Api.Filters} given */
+  follow(given) {
+    if (JSON.stringify(given) === JSON.stringify(this.given)) return;
+    this.given = given;
+    this.clear();
   }
 
   get count() {
@@ -62,7 +72,8 @@ export class Filters {
   }
 
   clear() {
-    this.chosen = {};
+    this.chosen = this.given;
+    this.isOwn = false;
     this.show();
   }
 
@@ -81,6 +92,7 @@ export class Filters {
     } else {
       this.chosen = had ? others : { ...others, [field]: value };
     }
+    this.isOwn = true;
     this.show();
     this.onChange();
   }
