@@ -28,7 +28,7 @@ from ragsite.core.errors import AppError
 from ragsite.core.text import clean_line
 from retrieval.compose import get_engine
 from retrieval.engine.deps import Deps
-from retrieval.engine.errors import ModelError
+from retrieval.engine.errors import ModelError, ModelOutputError, ModelTimeoutError
 from retrieval.engine.steps.offer.candidates import next_questions
 from retrieval.engine.steps.offer.trial import try_question
 from retrieval.engine.text.languages import detect_language
@@ -140,7 +140,10 @@ def _subjects(collection: Collection) -> list[_Subject]:
 
 
 async def _of_document(subject: _Subject) -> list[Starter]:
-    """Raises ModelError, AppError, _AskedMeanwhileError."""
+    """None where the model makes nothing of it: the others are not to wait for it for ever.
+
+    Raises ModelError, AppError, _AskedMeanwhileError.
+    """
     await _nobody_waits()
     scope = await database_call(scope_of_documents, [subject.document])
     engine = get_engine()
@@ -163,6 +166,10 @@ async def _of_document(subject: _Subject) -> list[Starter]:
             if len(kept) < PER_DOCUMENT and await _is_answered(deps, text, scope, subject.document):
                 kept.append(_starter(subject.document, text))
         return kept
+    except (ModelOutputError, ModelTimeoutError) as error:
+        logger.info("document %s has no starters: %s", subject.document.pk, error)
+        metrics.offered_dropped.labels(KIND, "failed").inc()
+        return []
     finally:
         count_calls(trace)
         await database_call(tokens_count, trace.calls, user_id=None)

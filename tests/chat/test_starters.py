@@ -83,6 +83,14 @@ async def test_without_a_model_it_is_looked_at_later(
     assert not await StarterLook.objects.aexists()
 
 
+async def test_a_document_that_the_model_fails_at_holds_up_no_other(
+    documents: Collection, online: Any
+) -> None:
+    online.reply(match=rf"{ASKED}[\s\S]*borrow ten books", text="I have no idea.")
+    assert await starters_make(within_s=60) == 2
+    assert (await StarterLook.objects.aget()).collection_id == documents.pk
+
+
 async def test_whoever_asks_goes_first(documents: Collection, online: Any) -> None:
     answer = await sync_to_async(MessageFactory)(role="assistant", status="streaming")
     assert await starters_make(within_s=60) == 0
