@@ -241,6 +241,9 @@ def gap_list(*, state: str = "", assignee: str = "") -> QuerySet[KnowledgeGap]:
     and `answered` (of these), and `waiting`: questions of it that were sent to a person. assignee: a user name, "-" for
     nobody."""
     sent = _sent().filter(gap=OuterRef("pk")).order_by("-sent_at", "-pk")
+    # Counted by itself: a join would repeat every question for each of them.
+    waiting = sent.filter(state=GapRequest.State.OPEN).order_by().values("gap")
+    waiting = waiting.annotate(number=Count("pk"))
     newest = GapQuestion.objects.filter(gap=OuterRef("pk")).order_by("-message__created_at", "-pk")
     again = Q(questions__answered__isnull=False)
     gaps = KnowledgeGap.objects.select_related("assignee", "collection").annotate(
@@ -248,7 +251,7 @@ def gap_list(*, state: str = "", assignee: str = "") -> QuerySet[KnowledgeGap]:
             Subquery(newest.values("message__reply_to__text")[:1]),
             Subquery(sent.values("question")[:1]),
         ),
-        waiting=Count("requests", distinct=True, filter=Q(requests__state=GapRequest.State.OPEN)),
+        waiting=Coalesce(Subquery(waiting.values("number")), 0),
         count=Count("questions", distinct=True),
         people=Count("questions__message__session__user", distinct=True),
         newest_at=Max("questions__message__created_at"),
