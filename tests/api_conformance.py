@@ -53,6 +53,7 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400, 413, 415) though
     "review_golden_import": "a file that is no CSV, or has other columns",
     "review_compare": "days that are too far apart",
     "review_stats": "days that are too far apart",
+    "review_tokens": "days that are too far apart",
     "sync_sources_change": "an address that is none of its kind",
     "sync_sources_create": "an address that is none of its kind, or a folder that the operator does not name",
     "sessions_partial_update": "a body without any of its fields",

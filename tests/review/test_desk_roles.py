@@ -78,6 +78,7 @@ def calls(answer_id: str) -> dict[str, Call]:
         "api-review-replay-get": lambda client: client.get(f"/api/review/replays/{replay}"),
         "api-review-stats": lambda client: client.get("/api/review/stats?by=collection"),
         "api-review-compare": lambda client: client.get("/api/review/compare"),
+        "api-review-tokens": lambda client: client.get("/api/review/tokens"),
         "api-review-answer patch": lambda client: client.patch(answer, marks, **as_json),
     }
 
@@ -202,6 +203,7 @@ async def test_an_export_is_anonymised_for_who_sees_no_names(
         "/api/review/answers?worklow=react", "/api/review/answers?reson=slow&state=todo",
         "/api/review/export?worklow=x",
         "/api/review/stats?worklow=react", "/api/review/compare?worklow=react",
+        "/api/review/tokens?modle=m",
     ],
 )  # fmt: skip
 def test_a_misspelt_filter_does_not_show_everything(answer_id: str, address: str) -> None:
