@@ -136,7 +136,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
                 ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='documents', to='retrieval.collection', verbose_name='collection')),
-                ('replaces', models.ForeignKey(blank=True, help_text='The version that this one replaces as soon as it is ready.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='newer_versions', to='retrieval.document', verbose_name='replaces')),
+                ('replaces', models.ForeignKey(blank=True, db_index=False, help_text='The version that this one replaces as soon as it is ready.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='newer_versions', to='retrieval.document', verbose_name='replaces')),
                 ('uploaded_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='uploaded_documents', to=settings.AUTH_USER_MODEL, verbose_name='uploaded by')),
             ],
             options={
@@ -383,6 +383,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='document',
             index=models.Index(condition=models.Q(('status__in', ['queued', 'parsing', 'embedding'])), fields=['collection'], name='document_being_read'),
+        ),
+        migrations.AddIndex(
+            model_name='document',
+            index=models.Index(condition=models.Q(('replaces__isnull', False)), fields=['replaces', '-created_at'], name='document_replaces'),
         ),
         migrations.AddIndex(
             model_name='document',

@@ -90,6 +90,7 @@ class Document(models.Model):
         null=True,
         blank=True,
         on_delete=models.SET_NULL,
+        db_index=False,  # below; most have none, and SQLite would rather read all documents by their age
         related_name="newer_versions",
         help_text=_("The version that this one replaces as soon as it is ready."),
         verbose_name=_("replaces"),
@@ -161,6 +162,11 @@ class Document(models.Model):
                 fields=["collection"],
                 condition=Q(status__in=["queued", "parsing", "embedding"]),
                 name="document_being_read",
+            ),
+            models.Index(
+                fields=["replaces", "-created_at"],
+                condition=Q(replaces__isnull=False),
+                name="document_replaces",
             ),
             models.Index(
                 fields=["review_due", "id"],

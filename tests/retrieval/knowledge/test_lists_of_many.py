@@ -65,11 +65,16 @@ def unnotified(user: User) -> QuerySet[Any, Any]:
     return Document.objects.filter(is_overdue(), review_notified=False).order_by("review_due", "pk")
 
 
+def newer_versions(user: User) -> QuerySet[Any, Any]:
+    return Document.objects.get().newer_versions.all()
+
+
 ORDERED = [
     (of_one_collection, "document_newest_of_collection"),
     (newest, "document_newest"),
     (overdue, "document_review_due"),
     (unnotified, "document_review_unnotified"),
+    (newer_versions, "document_replaces"),
 ]
 # SQLite, which sees no values when it plans, takes the index of all states.
 COUNTED = [(counted, "document_searched"), (being_read, "document_being_read")]
