@@ -203,6 +203,7 @@ TEXTS: dict[str, Sentence] = {
     # ---------------------------------------------------------------- whole documents
     "task_summarise": worded("to be summarised as a whole"),
     "task_list": worded("deadlines, amounts and contacts are to be listed"),
+    "task_count": worded("all documents are to be counted"),
     "task_compare": worded("two documents are to be compared"),
     "documents_read": worded("read {read} of {total} sections of {titles}"),
     "notes_taken": worded("notes made: {notes}; sections read: {read}"),

@@ -17,7 +17,8 @@
 round. A refusal in other words, of which no passage supports a sentence, has been read by then; what a second search
 finds stands behind it. `improve` looks for better words (condense, rewrite, HyDE, side by side) and searches for all of
 them at once; where the model that routes says that whole documents are to be read, they are
-(`retrieval.engine.workflows.documents`), and a greeting is replied to.
+(`retrieval.engine.workflows.documents`), that all of them are to be counted, they are (`retrieval.engine.workflows.counts`),
+and a greeting is replied to.
 `judge` gives a verdict in one short call; a refusal needs two, so after its yes the writing model is not offered one.
 `refine` searches by text alone, then wider, then on the web where that is configured and wanted. What the writing model
 has refused is judged with all that the better words found, in their order; of what the judge has refused no more than
@@ -71,6 +72,7 @@ from retrieval.engine.steps.retrieve.web import may_search_web
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.values import (
     Answer,
+    DocumentTask,
     Query,
     Question,
     ScoredChunk,
@@ -83,6 +85,7 @@ from retrieval.engine.workflows.base import (
     may_ask_back,
     search_for,
 )
+from retrieval.engine.workflows.counts import try_to_count
 from retrieval.engine.workflows.documents import answer_from_documents
 
 SECOND_LOOK = 5  # passages that the judge is shown once it has refused others
@@ -267,8 +270,7 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
         deps, question, question.filters, found=_found(state)
     )
     route = words.route
-    if route.task:
-        answer = await answer_from_documents(deps, words.question, route.task)
+    if route.task and (answer := await _from_whole_documents(deps, words.question, route.task)):
         return {
             **_finished(state, answer),
             "question": replace(words.question, task=route.task),
@@ -288,6 +290,16 @@ async def improve(state: State, runtime: Runtime[Deps]) -> State:
         **update,
         **await _with_found(deps, {**state, **update}, result.candidates),
     }
+
+
+async def _from_whole_documents(
+    deps: Deps, question: Question, task: DocumentTask
+) -> Answer | None:
+    """None: a count was wanted and can't be had, so that the search goes on; the path says why."""
+    if not task.counts:
+        return await answer_from_documents(deps, question, task)
+    counted = await try_to_count(deps, question)
+    return counted if isinstance(counted, Answer) else None
 
 
 def after_improving(state: State) -> Literal["judge", "__end__"]:

@@ -3,7 +3,8 @@
     read the question (a model) ─┬─ a filter ─► count all ─► table with evidence
                                  └─ none ─────► say so
 
-A model says what is to be counted; the number, the rows and what is missing are the database's.
+The model that routes may say after a refusal that a count is wanted; where it can't be had then, the search goes on. A
+model says what is to be counted; the number, the rows and what is missing are the database's.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ from retrieval.engine.steps.documents.count_table import count_sources, count_te
 from retrieval.engine.steps.query.condense import condense
 from retrieval.engine.steps.step import step
 from retrieval.engine.trace import degrade, note
-from retrieval.engine.values import Answer, DocumentTask, Question
+from retrieval.engine.values import Answer, Question
 from retrieval.engine.values.counting import MAX_COUNTED_ROWS, CountFilter, CountResult
 
-COUNT_ROWS = 50  # that are shown where only their number was asked for
 NOT_READ = worded(
     "I could not tell exactly what is to be counted. Fill in the form “Count and list” on the documents page: it counts "
     "without a model."
@@ -30,31 +30,38 @@ NOT_READ = worded(
 NOT_COUNTED = worded("The documents could not be counted just now. Try again.")
 
 
-async def answer_by_count(deps: Deps, question: Question, task: DocumentTask) -> Answer:
+async def answer_by_count(deps: Deps, question: Question) -> Answer:
+    """What was asked for as a count; where it can't be had, the answer says so."""
+    outcome = await try_to_count(deps, await condense(deps, question))
+    if isinstance(outcome, Answer):
+        return outcome
+    sentence = NOT_READ if outcome.code == "count_not_read" else NOT_COUNTED
+    answer = Answer(decision="NO_ANSWER", text="", reason=outcome)
+    return await append_text(deps, answer, deps.say(sentence, deps.language))
+
+
+async def try_to_count(deps: Deps, question: Question) -> Answer | Reason:
+    """The answer, or why there is none; nothing of it has reached the reader then. question: stands alone."""
     if deps.counter is None:
-        return await _say_why_not(deps, NOT_COUNTED, Reason("not_counted"))
-    question = await condense(deps, question)
+        return Reason("not_counted")
     vocabulary = await deps.store.vocabulary(question.scope)
     columns = await deps.counter.columns(question.scope)
     filter_ = await read_count(deps, question, vocabulary, columns)
     if filter_ is None:
-        return await _say_why_not(deps, NOT_READ, Reason("count_not_read"))
-    limit = MAX_COUNTED_ROWS if task.name == "list" else COUNT_ROWS
-    result = await count_all(deps, question, filter_, limit=limit)
+        return Reason("count_not_read")
+    result = await count_all(deps, question, filter_)
     if result is None:
-        return await _say_why_not(deps, NOT_COUNTED, Reason("not_counted"))
+        return Reason("not_counted")
     return await write_count(deps, filter_, result)
 
 
 @step("count")
-async def count_all(
-    deps: Deps, question: Question, filter_: CountFilter, *, limit: int
-) -> CountResult | None:
+async def count_all(deps: Deps, question: Question, filter_: CountFilter) -> CountResult | None:
     """None: it could not be counted; the entry says why."""
     assert deps.counter is not None
     details = CountDetails(filters=filter_details(filter_))
     try:
-        result = await deps.counter.count(question.scope, filter_, limit=limit)
+        result = await deps.counter.count(question.scope, filter_, limit=MAX_COUNTED_ROWS)
     except (UnavailableError, InvalidInputError) as error:
         note("not_counted", details)
         degrade(reason_of(error))
@@ -95,8 +102,3 @@ async def write_count(deps: Deps, filter_: CountFilter, result: CountResult) -> 
         decision="ANSWER", text="", sources=sources, reason=Reason("counted_by_database")
     )
     return await append_text(deps, answer, count_text(deps, filter_, result, sources))
-
-
-async def _say_why_not(deps: Deps, sentence: str, reason: Reason) -> Answer:
-    answer = Answer(decision="NO_ANSWER", text="", reason=reason)
-    return await append_text(deps, answer, deps.say(sentence, deps.language))

@@ -60,7 +60,7 @@ from retrieval.engine.workflows.counts import answer_by_count
 
 async def answer_from_documents(deps: Deps, question: Question, task: DocumentTask) -> Answer:
     if task.counts:
-        return await answer_by_count(deps, question, task)
+        return await answer_by_count(deps, question)
     await _set_task(deps, task)
     documents = await read_documents(deps, task.documents, scope=question.scope)
     if len(documents) < len(task.documents):

@@ -52,7 +52,7 @@ def count_text(
 
 
 def _conditions(filter_: CountFilter) -> Sentence:
-    parts: list[Sentence] = []
+    parts: list[str] = []
     for rule in filter_.columns:
         named = {"column": _plain(rule.column), "value": _plain(rule.value)}
         if rule.operator == "between":
@@ -68,7 +68,7 @@ def _conditions(filter_: CountFilter) -> Sentence:
         parts.append(worded("with the words “{words}”", words=_plain(filter_.words)))
     for value in filter_.metadata.as_dict().values():
         shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        parts.append(worded("{value}", value=_plain(shown)))
+        parts.append(_plain(shown))
     if filter_.year_from is not None:
         parts.append(worded("from {year} on", year=str(filter_.year_from)))
     if filter_.year_to is not None:

@@ -110,7 +110,7 @@ class QuestionRoute(BaseModel):
     department: str = ""
     doc_type: str = ""
     policy_year: int | None = None
-    task: Literal["", "summarise", "list", "compare", "chat"] = ""
+    task: Literal["", "summarise", "list", "compare", "count", "chat"] = ""
     documents: Annotated[list[int], limited(maxItems=2)] = []
 
 
@@ -168,6 +168,8 @@ def _task(read: QuestionRoute, offered: Sequence[DocumentRef]) -> DocumentTask |
     """None: there is none, or it names no such documents."""
     if read.task == "" or read.task == "chat":
         return None
+    if read.task == "count":
+        return DocumentTask("count", ())
     numbers = list(dict.fromkeys(read.documents))
     least = COMPARED if read.task == "compare" else 1
     if not least <= len(numbers) <= COMPARED:

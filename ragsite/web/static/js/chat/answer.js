@@ -28,7 +28,7 @@ const ENDING_ICONS = { cut: "arrow-down", stopped: "stop", model: "warn", interr
  * @property {(answer: Answer, shown: import("./evidence.js").Evidence[], index: number, opener: HTMLElement) => unknown} source
  * @property {(text: string) => unknown} option
  * @property {(text: string) => unknown} [followUp]
- * @property {(answer: Answer, request?: { options: Api.Options }) => unknown} regenerate
+ * @property {(answer: Answer, request?: { options?: Api.Options, task?: "count" }) => unknown} regenerate
  * @property {(answer: Answer) => unknown} [goOn]
  * @property {(id: Api.Id) => unknown} [showVersion]
  * @property {(answer: Answer) => string} [questionOf]
@@ -395,8 +395,15 @@ export class Answer {
     });
   }
 
+  /** Another version, which a model does not count. @param {boolean} isNamed in words, not by its sign alone */
+  countButton(isNamed) {
+    const label = gettext("Count over all documents");
+    const count = () => this.on.regenerate(this, { task: "count" });
+    return isNamed ? h("button", { type: "button", class: "button small quiet", onclick: count }, icon("layers"), label) : iconButton("layers", label, count, { class: "small" });
+  }
+
   /** @param {Api.Answer} message */
-  showActions({ message_id: id, status, versions = [], rating: given, answer }) {
+  showActions({ message_id: id, status, versions = [], rating: given, answer, decision, decision_path: path }) {
     const rating = answerRating(id, given);
     /** @type {HTMLElement} */
     const copy = iconButton("copy", gettext("Copy the answer"), () => copyText(withSources(toPaste(answer), this.sources), copy), { class: "small" });
@@ -404,6 +411,7 @@ export class Answer {
     append(this.after, [
       h("div", { class: "answer-actions" }, this.on.showVersion ? versionSwitch(id, versions, this.on.showVersion) : null, copy,
         INCOMPLETE.includes(status) ? null : iconButton("retry", gettext("Write it again"), () => this.on.regenerate(this), { class: "small" }),
+        INCOMPLETE.includes(status) || path.some(({ name }) => name === "count") ? null : this.countButton(decision === "NO_ANSWER"),
         rateable ? [rating.up, rating.down] : null),
       rateable ? rating.form : null,
       ...(given ? this.sources.filter(effectOf).map((source) => h("p", { class: "rating-effect" }, source.moved === "up"
