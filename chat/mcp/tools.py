@@ -29,7 +29,13 @@ from ragsite.core.api.error_responses import as_app_error, sentences, told
 from ragsite.core.api.fields import checked
 from ragsite.core.database import database_call
 from ragsite.core.localized import language_of, localized
+from retrieval.engine.values.counting import MAX_RULES
 from retrieval.knowledge.api.collection_fields import MAX_NAMES
+from retrieval.knowledge.api.count import (
+    CountInputSerializer,
+    CountResultSerializer,
+    counted_for,
+)
 from retrieval.knowledge.api.search import SearchInputSerializer, search_answered
 from retrieval.knowledge.selectors import chunk_list, collection_list, document_get
 from retrieval.models import Document
@@ -43,6 +49,11 @@ READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 COLLECTIONS = Field(
     max_length=MAX_NAMES,
     description="Addresses, as list_collections tells them. None: all that are searched unasked.",
+)
+COMPARED = Field(
+    max_length=MAX_RULES,
+    description="Comparisons of a column of tables or a field of forms, all of which hold: {column, operator: < <= = >= > "
+    "between contains, value: number, YYYY-MM-DD, YYYY-MM, YYYY or text, upper: of between}.",
 )
 
 Arguments = ParamSpec("Arguments")
@@ -114,6 +125,35 @@ async def search(
         for candidate in found.candidates
     ]
     return {"passages": passages, "degraded": localized(list(found.degraded))}
+
+
+@server.tool(annotations=READS)
+@for_scope("read")
+async def count(
+    ctx: Context[Any, Any],
+    words: Annotated[str, Field(max_length=200, description="That a document or row holds.")] = "",
+    match: Literal["all", "phrase"] = "all",
+    columns: Annotated[list[dict[str, str]], COMPARED] = [],  # noqa: B006
+    unit: Literal["document", "row"] | None = None,
+    doc_type: str | None = None,
+    department: str | None = None,
+    collections: Annotated[list[str], COLLECTIONS] = [],  # noqa: B006
+    limit: Annotated[int, Field(ge=0, le=200)] = 50,
+) -> dict[str, Any]:
+    """Counts and lists over all documents that you may read, exactly: `total` is of all, `rows` are the first with their
+    evidence, `said` says what is missing. For "how many" and "which" over the whole base, where `search` gives the best
+    few passages alone."""
+    body: dict[str, Any] = {
+        "words": words,
+        "match": match,
+        "columns": columns,
+        "filters": {"doc_type": doc_type, "department": department},
+        "collections": collections,
+        "limit": limit,
+    }
+    valid = checked(CountInputSerializer, body | ({"unit": unit} if unit else {}))
+    result = await database_call(counted_for, user=caller(ctx), body=valid)
+    return dict(CountResultSerializer(result).data)
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=False, open_world_hint=False))

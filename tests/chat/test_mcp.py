@@ -59,13 +59,13 @@ def library(milvus: Any, offline: None, user: User) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_an_agent_sees_four_tools_and_the_documents(agent: Opened, mode: str) -> None:
+async def test_an_agent_sees_five_tools_and_the_documents(agent: Opened, mode: str) -> None:
     async with agent("read", mode=mode) as client:
         tools = {
             tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools
         }
         templates = (await client.list_resource_templates()).resource_templates
-    assert set(tools) == {"search", "ask", "get_document", "list_collections"}
+    assert set(tools) == {"search", "count", "ask", "get_document", "list_collections"}
     assert set(tools["search"]) == {"query", "collections", "top_k"}
     assert [template.uri_template for template in templates] == [
         "ragsite://documents/{document_id}"
@@ -89,6 +89,17 @@ async def test_what_is_found_is_what_the_caller_may_see(
         )
         listed = (await client.call_tool("list_collections")).structured_content["collections"]
         assert [row["address"] for row in listed] == ["site:rules"]
+
+
+async def test_a_count_is_exact_and_of_what_the_caller_may_read(
+    agent: Opened, library: dict[str, str]
+) -> None:
+    async with agent("read") as client:
+        found = (await client.call_tool("count", {"words": "books"})).structured_content
+        assert (found["total"], found["said"]) == (1, ["1 of 1, complete."])
+        assert found["rows"][0]["evidence"][0]["text"] == "Ten books may be borrowed."
+        wrong = await client.call_tool("count", {"unit": "row"})
+        assert wrong.is_error and "Rows are counted by words" in wrong.content[0].text
 
 
 async def test_a_document_is_read_in_pieces(
