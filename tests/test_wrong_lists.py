@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.fields import Field
 
-from feedback.models import CurationImport
+from feedback.models import CurationImport, GapRequest, KnowledgeGap
 from ragsite.core.api.error_responses import sentences
 from ragsite.core.api.json_parser import MOST_MARKS, InvalidJsonError, parse_json
 from ragsite.core.errors import MOST_ERRORS
@@ -140,7 +140,14 @@ def things(person: User) -> dict[str, str]:
     told = Notification.objects.create(
         user=person, kind=Notification.Kind.SHARE, subject=str(collection.pk)
     )
+    sent = GapRequest.objects.create(
+        gap=KnowledgeGap.objects.create(),
+        question="books",
+        sent_to=GapRequest.To.COLLECTION,
+        collection=collection,
+    )
     return {
+        "request_id": str(sent.pk),
         "session_id": str(session.pk),
         "message_id": str(answer.pk),
         "marker": str(source.marker),
