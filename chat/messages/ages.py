@@ -24,8 +24,10 @@ COLUMNS = ("created_at", "version", "superseded_at", "review_due", "policy_year"
 
 
 def sources_with_ages(user: User | F | None) -> QuerySet[Source]:
-    """Each with `document_state`, for `age_of_row`. user: who reads; else it is the owner of the answer, who was just
-    given these passages."""
+    """Each with `document_state`, for `age_of_row`. user: who reads; F: the owner of the answer, who was just given these
+    passages; None: nobody in particular, and nothing is read."""
+    if user is None:
+        return Source.objects.all()
     documents = visible_documents(user) if isinstance(user, User) else Document.objects.all()
     state = _Columns(**{name: name for name in COLUMNS})
     found = documents.filter(pk=OuterRef("document_id")).order_by().annotate(state=state)

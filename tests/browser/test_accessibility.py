@@ -39,7 +39,7 @@ PAGES = (
     "/settings/models/",
     "/accounts/", "/accounts/email/", "/accounts/password/change/", "/accounts/2fa/", "/accounts/delete/",
     "/review/", "/review/log/", "/review/dashboard/",
-    "/review/curated/", "/review/gaps/", "/review/boosts/", "/review/ratings/",
+    "/review/curated/", "/review/gaps/", "/review/documents/", "/review/boosts/", "/review/ratings/",
     "/documents/sources/", "/documents/count/?words=leave",
     "/assistants/", "/assistants/new/",
     "/administration/", "/administration/people/", "/administration/budgets/",
