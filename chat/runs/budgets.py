@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Literal, get_args
 
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import Max
 from django.utils import timezone
 
-from chat.models import Budget
 from ragsite.core.errors import AppError
 from ragsite.core.messages import worded
 
@@ -31,6 +29,7 @@ SITE_SUM_S = 30.0  # how long the sum of everybody is believed: on a large site 
 UNLIMITED = 2**62  # within the database; None elsewhere
 NEARLY = 0.8  # used: from then on people are shown what is left
 # Asked before the first token: Django would take ten times as long to build these statements as the database to answer.
+BY_SUBJECT = "SELECT subject, MAX(day_tokens), MAX(month_tokens) FROM chat_budget GROUP BY subject"
 USED_BY_ALL = (
     "(SELECT SUM(prompt_tokens + completion_tokens) FROM chat_usageday WHERE day >= %({period})s)"
 )
@@ -213,16 +212,20 @@ def _of_the_site(period: Period, known: _Known, used: int) -> Allowance:
 def _budgets_known(*, at_once: bool = False) -> _Known:
     global _known, _looked_at
     if at_once or time.monotonic() - _looked_at >= REFRESH_S:
-        rows = Budget.objects.order_by().values("subject")
-        found = {
-            row["subject"]: {period: row[period] for period in PERIODS if row[period] is not None}
-            for row in rows.annotate(day=Max("day_tokens"), month=Max("month_tokens"))
-        }
+        with connection.cursor() as cursor:
+            cursor.execute(BY_SUBJECT)
+            found = {subject: _limited(limits) for subject, *limits in cursor.fetchall()}
         _known = _Known(
             any_rows=bool(found), site=found.get("site", {}), each=found.get("each", {})
         )
         _looked_at = time.monotonic()
     return _known
+
+
+def _limited(limits: Sequence[int | None]) -> dict[Period, int]:
+    """limits: of a day and of a month."""
+    found = dict(zip(PERIODS, limits, strict=True))
+    return {period: tokens for period, tokens in found.items() if tokens is not None}
 
 
 def budgets_changed() -> None:
