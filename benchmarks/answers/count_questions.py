@@ -14,6 +14,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -55,6 +56,7 @@ def _policy(**wanted: Any) -> Truth:
     return lambda file: all(file.facts.get(name) == value for name, value in wanted.items())
 
 
+MOST_ROWS = 10_000
 DOCUMENTS = {"unit": "document"}
 QUESTIONS = [
     Asked(
@@ -173,8 +175,8 @@ QUESTIONS = [
 
 
 # ------------------------------------------------------------------------------------------------ the site
-def store(files: Iterable[File], collection: Any, folder: Path) -> int:
-    """As the ingest leaves them, but without vectors. How many chunks."""
+def store(files: Iterable[File], collection: Any, folder: Path) -> list[Any]:
+    """As the ingest leaves them, but without vectors. Their chunks."""
     from retrieval.engine.text.analysis import terms_text
     from retrieval.knowledge.index_sync.rows import embedding_text
     from retrieval.knowledge.ingest.chunk_size import ChunkSize
@@ -204,21 +206,48 @@ def store(files: Iterable[File], collection: Any, folder: Path) -> int:
             row.terms = stored_terms(terms_text(embedding_text(document, row)))
         chunks += rows
     Chunk.objects.bulk_create(chunks, batch_size=500)
-    return len(chunks)
+    return chunks
+
+
+def store_again(chunks: Iterable[Any]) -> None:
+    """The same documents once more."""
+    from retrieval.models import Chunk, Document
+
+    documents: dict[uuid.UUID, Document] = {}
+    copies = []
+    for chunk in chunks:
+        document = documents.get(chunk.document_id)
+        if document is None:
+            document = copy(chunk.document)
+            document.pk = uuid.uuid4()
+            document.content_hash = document.pk.hex
+            documents[chunk.document_id] = document
+        again = copy(chunk)
+        again.pk = uuid.uuid4()
+        again.document = document
+        copies.append(again)
+    Document.objects.bulk_create(documents.values(), batch_size=500)
+    Chunk.objects.bulk_create(copies, batch_size=500)
 
 
 def measure(files: list[File], *, misses: bool) -> list[dict[str, object]]:
     from retrieval.knowledge.api.count import CountInputSerializer
+    from retrieval.knowledge.counting.columns import columns_of
     from retrieval.knowledge.counting.count import count
     from retrieval.knowledge.scopes import scope_for_all
 
     scope = scope_for_all()
+    begun = time.perf_counter()
+    offered = columns_of(scope, timeout_s=600)
+    seconds = time.perf_counter() - begun
     rows: list[dict[str, object]] = []
+    none = {"question": "(columns that are offered)", "true": None, "counted": len(offered.columns)}
+    rows.append({**none, "exact": None, "evidence": None, "s": round(seconds, 2)})
     for asked in QUESTIONS:
         serializer = CountInputSerializer(data=asked.request)
         serializer.is_valid(raise_exception=True)
         begun = time.perf_counter()
-        result = count(scope, serializer.counted(), limit=10_000, timeout_s=600)
+        result = count(scope, serializer.counted(), limit=MOST_ROWS, timeout_s=600)
         seconds = time.perf_counter() - begun
         expected = [
             name
@@ -227,7 +256,8 @@ def measure(files: list[File], *, misses: bool) -> list[dict[str, object]]:
             for name in ([file.name] if truth is True else truth)
         ]
         found = [dict(row.cells).get("Supplier", row.title) for row in result.rows]
-        exact = result.total == len(expected) and sorted(found) == sorted(expected)
+        is_whole = len(expected) > MOST_ROWS or sorted(found) == sorted(expected)
+        exact = result.total == len(expected) and is_whole
         backed = all(row.evidence for row in result.rows)
         if misses and not (exact and backed):
             differ = sorted(set(found) ^ set(expected))
@@ -251,14 +281,16 @@ def main() -> None:
 
         collection = Collection.objects.create(name="counted")
         files = countable_files()
-        held = store(files, collection, Path(folder))
+        chunks = store(files, collection, Path(folder))
+        held = len(chunks)
         asked_of = list(files)
         while held < options.chunks:
-            held += store(files, collection, Path(folder))
+            store_again(chunks)
+            held += len(chunks)
             asked_of += files
         rows = measure(asked_of, misses=options.misses)
-    exact = sum(bool(row["exact"]) for row in rows)
-    note = f"exact: {exact} of {len(rows)}; {len(asked_of)} documents, {held} chunks"
+    exact = sum(bool(row.get("exact")) for row in rows)
+    note = f"exact: {exact} of {len(QUESTIONS)}; {len(asked_of)} documents, {held} chunks"
     show(rows, as_json=options.json, notes=[note])
 
 

@@ -23,7 +23,6 @@ from retrieval.knowledge.counting.passages import chunk_rows, in_batches
 COLUMNS_S = 8.0
 MAX_COLUMNS = 100  # that are offered
 MAX_SAMPLES = 20  # cells of a column, by which its kind is said
-DOCUMENTS_AT_ONCE = 100
 SCOPES_KEPT = 32
 Kind = Literal["number", "date", "text"]
 
@@ -67,7 +66,7 @@ def _columns_of(scope: SearchScope, *, ends: float) -> Columns:
     documents = documents_let_through(scope, CountFilter())
     columns: dict[str, _Column] = {}
     looked_at = 0
-    for batch in in_batches(documents, DOCUMENTS_AT_ONCE):
+    for batch in in_batches(documents):
         if time.monotonic() >= ends:
             break
         chunks = chunk_rows(batch, Q())

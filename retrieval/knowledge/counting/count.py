@@ -42,7 +42,6 @@ from retrieval.knowledge.counting.passages import (
 )
 
 COUNT_S = 20.0
-DOCUMENTS_AT_ONCE = 100
 LOOKED_AT_CHUNKS = 20  # of a document, for the one that shows a word best
 MAX_UNREAD_SHOWN = 5
 MAX_LINES_SHOWN = 3  # of a form
@@ -85,7 +84,7 @@ def count(
         looked_at = len(documents)
     else:
         take = _take_rows if counted.unit == "row" else _take_documents
-        for batch in in_batches(documents, DOCUMENTS_AT_ONCE):
+        for batch in in_batches(documents):
             if time.monotonic() >= ends:
                 break
             take(batch, counted, mentions, tally)

@@ -19,11 +19,12 @@ from retrieval.models import Document
 
 
 class CountedDocument(NamedTuple):
-    """language: ISO 639, as it was read; empty where it shows none."""
+    """language: ISO 639, as it was read; empty where it shows none. chunks: how many it was cut into."""
 
     id: UUID
     title: str
     language: str
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +39,14 @@ class Unreadable:
 def documents_let_through(scope: SearchScope, counted: CountFilter) -> list[CountedDocument]:
     """Current documents of the scope that are ready and that the filters let through, by title."""
     rows = _current(scope).filter(_rule(counted), status=Document.Status.READY)
-    columns = ["pk", "title", "language"]
+    columns = ["pk", "title", "language", "chunk_count"]
     tags = set(counted.metadata.tags)
     if tags:
         columns.append("tags")  # lists in JSON can't be searched alike in all databases
     found: Sequence[tuple[Any, ...]] = rows.order_by(Lower("title"), "pk").values_list(*columns)
     return [
-        CountedDocument(pk, title, language)
-        for pk, title, language, *own in found
+        CountedDocument(pk, title, language, chunks)
+        for pk, title, language, chunks, *own in found
         if not tags or tags & set(own[0])
     ]
 

@@ -21,6 +21,8 @@ from retrieval.knowledge.term_search import stored_terms
 from retrieval.models import Chunk
 
 Row = dict[str, Any]
+DOCUMENTS_AT_ONCE = 200
+CHUNKS_AT_ONCE = 4000  # some 10 MB of texts and terms
 
 
 def holding(mention: Mention) -> Q | None:
@@ -74,11 +76,19 @@ def first_chunks(documents: Sequence[CountedDocument]) -> dict[UUID, StoredChunk
     return {row["document_id"]: stored_row(row) for row in rows}
 
 
-def in_batches(
-    documents: Sequence[CountedDocument], size: int
-) -> Iterator[Sequence[CountedDocument]]:
-    for start in range(0, len(documents), size):
-        yield documents[start : start + size]
+def in_batches(documents: Iterable[CountedDocument]) -> Iterator[list[CountedDocument]]:
+    """As many as hold CHUNKS_AT_ONCE together, DOCUMENTS_AT_ONCE at most; one at least."""
+    batch: list[CountedDocument] = []
+    chunks = 0
+    for document in documents:
+        if batch and (len(batch) == DOCUMENTS_AT_ONCE or chunks + document.chunks > CHUNKS_AT_ONCE):
+            yield batch
+            batch = []
+            chunks = 0
+        batch.append(document)
+        chunks += document.chunks
+    if batch:
+        yield batch
 
 
 def _chunks(documents: Sequence[CountedDocument]) -> QuerySet[Chunk]:
