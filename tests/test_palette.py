@@ -42,7 +42,7 @@ def test_nobody_is_offered_what_they_may_not_open() -> None:
 
 
 def test_a_stranger_is_offered_nothing(client: Client) -> None:
-    assert client.get("/palette.json").status_code == 302
+    assert client.get("/palette.json").status_code == 401
 
 
 def test_a_temporary_chat_is_offered_where_it_may_be_chosen(settings: Any) -> None:

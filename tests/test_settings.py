@@ -113,7 +113,7 @@ def test_the_page_of_settings_is_what_the_code_says() -> None:
 
 
 def test_variables_stay_few() -> None:
-    assert sum(len(group.variables()) for group in (SiteSettings, *GROUPS.values())) <= 95
+    assert sum(len(group.variables()) for group in (SiteSettings, *GROUPS.values())) <= 96
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class Palette {
   constructor() {
     this.list = h("ul", { id: "palette-list", role: "listbox", "aria-label": gettext("Results") });
     this.input = h("input", {
-      class: "input", role: "combobox", type: "search", maxlength: SEARCHED_CHARS, autocomplete: "off", placeholder: gettext("A page, an action or a conversation…"),
+      class: "input", role: "combobox", maxlength: SEARCHED_CHARS, autocomplete: "off", placeholder: gettext("A page, an action or a conversation…"),
       "aria-label": gettext("Go to"), "aria-expanded": "true", "aria-controls": "palette-list", "aria-autocomplete": "list", onkeydown: (event) => this.keys(event),
     });
     this.note = h("p", { class: "palette-note", role: "status" });
@@ -185,6 +185,7 @@ class Palette {
   run(index) {
     const entry = this.entries[index];
     if (!entry) return;
+    this.opener = null; // what is done may lead elsewhere
     this.close();
     entry.run();
   }
