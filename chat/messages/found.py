@@ -29,6 +29,8 @@ def found_lines(answer: Data) -> list[str]:
     """Of an answer's `message_data`, in the active language."""
     if answer.get("curated"):
         return [_("A checked answer")]
+    if answer.get("written_by"):  # who it was stands below it
+        return []
     lines = (
         " · ".join(filter(None, parts))
         for parts in (_searched(answer), _did(answer), [_fell_back(answer)])

@@ -238,8 +238,8 @@ def _collection(request: Mapping[str, Any]) -> UUID | None:
 # ------------------------------------------------------------------------------------------------ read
 def gap_list(*, state: str = "", assignee: str = "") -> QuerySet[KnowledgeGap]:
     """The largest first, with `called` (its newest question), `count`, `people`, `newest_at`, `wordings`, `asked_again`
-    and `answered` (of these), and `waiting`: questions of it that were sent to a person. assignee: a user name, "-" for
-    nobody."""
+    and `answered` (of these), and `waiting`: questions of it that were sent to a person; `to_check`: whether a reply
+    waits for a curator. assignee: a user name, "-" for nobody."""
     sent = _sent().filter(gap=OuterRef("pk")).order_by("-sent_at", "-pk")
     # Counted by itself: a join would repeat every question for each of them.
     waiting = sent.filter(state=GapRequest.State.OPEN).order_by().values("gap")
@@ -251,6 +251,7 @@ def gap_list(*, state: str = "", assignee: str = "") -> QuerySet[KnowledgeGap]:
             Subquery(newest.values("message__reply_to__text")[:1]),
             Subquery(sent.values("question")[:1]),
         ),
+        to_check=Exists(_sent().filter(gap=OuterRef("pk"), curated=None, sources__isnull=False)),
         waiting=Coalesce(Subquery(waiting.values("number")), 0),
         count=Count("questions", distinct=True),
         people=Count("questions__message__session__user", distinct=True),

@@ -285,6 +285,7 @@ def test_a_reply_stands_in_the_conversation_and_its_asker_is_told_once(
     _question, shown = messages
     assert (shown["answer"], shown["decision"]) == (REPLY, "ANSWER")
     assert shown["written_by"]["by"] == "mei"
+    assert shown["found"] == []
     assert [source["document_id"] for source in shown["sources"]] == [str(chunk.document_id)]
     assert str(answer.pk) in shown["versions"], "what the site said stays"
     (row,) = Notification.objects.filter(user=asker)
@@ -390,6 +391,7 @@ def test_a_curator_makes_a_checked_answer_of_an_owners_reply(
     reply(owner, request_id, REPLY, passage("At the gate.", collection=campus))
     client = client_of(person("Curators"))
     gap = KnowledgeGap.objects.get()
+    assert "A reply to check" in client.get("/review/gaps/").content.decode()
     page = client.get(f"/review/gaps/{gap.pk}/").content.decode()
     assert "On Monday." in page
     assert "tom" not in page, "their role shows no names"
@@ -439,6 +441,7 @@ def test_a_gap_that_is_closed_by_hand_answers_its_requests(
 ) -> None:
     curator = person("Curators")
     send(refused(asker))
+    assert "1 person waits for a reply" in client_of(curator).get("/review/gaps/").content.decode()
     with committed():
         gap_mark(access=desk_access(curator), gap=KnowledgeGap.objects.get(), state="closed")
     assert GapRequest.objects.get().state == "answered"

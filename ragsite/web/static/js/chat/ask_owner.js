@@ -62,7 +62,7 @@ function form(heading, finish, id, question, to) {
       }
     },
   }, heading,
-  h("blockquote", { dir: "auto" }, question),
+  question ? h("blockquote", { dir: "auto" }, question) : null,
   to.length > 1
     ? h("fieldset", {}, h("legend", { class: "label" }, gettext("It goes to")), to.map((one, place) => h("label", {}, h("input", { type: "radio", name: "to", value: one.sent_to, checked: place === 0 }), h("span", {}, nameOf(one)))))
     : h("p", {}, gettextWith("It goes to {people}.", { people: h("strong", {}, nameOf(to[0])) })),
