@@ -237,8 +237,8 @@ def budgets_changed() -> None:
 def _row(columns: Mapping[str, str], *, user_id: int | None = None) -> dict[str, int | None]:
     """One statement. columns: a scalar query by name; PostgreSQL gives sums as decimals."""
     adapted = connection.ops.adapt_datefield_value
-    values = {period: adapted(began(period)) for period in PERIODS}
-    values |= {"user": user_id, "unlimited": UNLIMITED}
+    values: dict[str, str | int | None] = {"user": user_id, "unlimited": UNLIMITED}
+    values |= {period: adapted(began(period)) for period in PERIODS}
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {', '.join(columns.values())}", values)
         found = cursor.fetchone()
