@@ -239,7 +239,7 @@ def _fitting(
         if record.is_second and not keys:
             continue
         cells = [record.cell(key) for key in keys]
-        if None in cells or not all(mention.in_text(record.text) for mention in mentions):
+        if None in cells:
             continue
         outcomes = []
         for cell, rule in zip(cells, counted.columns, strict=True):
@@ -247,6 +247,8 @@ def _fitting(
             outcome = compares(cell.value, rule, language=document.language)
             outcomes.append(outcome)
         if "no" in outcomes:
+            continue
+        if not all(mention.in_text(record.text) for mention in mentions):  # the dearest look
             continue
         if "unread" in outcomes:
             at = outcomes.index("unread")
