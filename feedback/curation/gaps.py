@@ -242,8 +242,8 @@ def gap_list(*, state: str = "", assignee: str = "") -> QuerySet[KnowledgeGap]:
     waits for a curator. assignee: a user name, "-" for nobody."""
     sent = _sent().filter(gap=OuterRef("pk")).order_by("-sent_at", "-pk")
     # Counted by itself: a join would repeat every question for each of them.
-    waiting = sent.filter(state=GapRequest.State.OPEN).order_by().values("gap")
-    waiting = waiting.annotate(number=Count("pk"))
+    open_ones = sent.filter(state=GapRequest.State.OPEN).order_by().values("gap")
+    waiting = open_ones.annotate(number=Count("pk"))
     newest = GapQuestion.objects.filter(gap=OuterRef("pk")).order_by("-message__created_at", "-pk")
     again = Q(questions__answered__isnull=False)
     gaps = KnowledgeGap.objects.select_related("assignee", "collection").annotate(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from chat.review.roles import DeskAccess
 from feedback.models import GapRequest, KnowledgeGap
@@ -22,13 +24,13 @@ def gap_requests(gap: KnowledgeGap, access: DeskAccess) -> list[dict[str, Any]]:
             :MOST
         ]
     )
-    collections = {row.collection_id for row in listed}
-    known = visible_collections(access.user).filter(pk__in=collections - {None})
+    collections = {row.collection_id for row in listed if row.collection_id}
+    known = visible_collections(access.user).filter(pk__in=collections)
     addresses = {one.pk: one.address for one in known.select_related("owner")}
-    return [_shown(row, access, addresses.get(row.collection_id)) for row in listed]
+    return [_shown(row, access, addresses) for row in listed]
 
 
-def _shown(row: GapRequest, access: DeskAccess, address: str | None) -> dict[str, Any]:
+def _shown(row: GapRequest, access: DeskAccess, addresses: Mapping[UUID, str]) -> dict[str, Any]:
     is_answered = row.state == GapRequest.State.ANSWERED
     return {
         "id": row.pk,
@@ -36,7 +38,7 @@ def _shown(row: GapRequest, access: DeskAccess, address: str | None) -> dict[str
         "remark": row.remark,
         "state": row.state,
         "sent_to": localized(row.get_sent_to_display()),
-        "collection": address,
+        "collection": addresses.get(row.collection_id) if row.collection_id else None,
         "asker": row.asker.get_username() if row.asker and access.sees_names else None,
         "sent_at": row.sent_at,
         "reply": row.reply,
