@@ -51,6 +51,16 @@ describe("an answer", () => {
   ]) test(`a person is ${offered ? "" : "not "}offered for ${JSON.stringify(changes)}`, () => {
     assert.equal(finished(changes).after.includes("Ask the owner"), offered);
   });
+  for (const [changes, offered] of [[{}, true], [{ decision: "NO_ANSWER" }, true], [{ decision_path: [step({ name: "count" })] }, false]]) {
+    test(`a count is ${offered ? "" : "not "}offered for ${JSON.stringify(changes)}`, () => {
+      const { answer, on } = finished(changes);
+      const label = "Count over all documents";
+      const button = [...answer.after.querySelectorAll("button")].find((one) => one.textContent === label || one.getAttribute("aria-label") === label);
+      assert.equal(Boolean(button), offered);
+      button?.click();
+      assert.deepEqual(on.regenerate.mock.calls.map((call) => call.arguments[1]), offered ? [{ task: "count" }] : []);
+    });
+  }
   test("says who wrote it, and that a passage is not shown", () => {
     const { after } = finished({ answer: "30 days [1], 31 for staff [2].", written_by: { by: "mei", on: "2026-11-28" } });
     assert.match(after, /Answered by mei on 2026-11-28\.1 cited passage is not shown/);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, time
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -78,6 +78,5 @@ def _rule(counted: CountFilter) -> Q:
     if counted.added_from is not None:
         rule &= Q(created_at__gte=datetime.combine(counted.added_from, time.min, UTC))
     if counted.added_to is not None:
-        after = datetime.combine(counted.added_to, time.min, UTC) + timedelta(days=1)
-        rule &= Q(created_at__lt=after)
+        rule &= Q(created_at__lte=datetime.combine(counted.added_to, time.max, UTC))
     return rule

@@ -110,6 +110,7 @@ def test_metadata_and_years_let_documents_through(
     today = timezone.now().date()
     assert counted(client, added_from=str(today), added_to=str(today))["total"] == 4
     assert counted(client, added_to="2020-01-01")["total"] == 0
+    assert counted(client, added_from="0001-01-01", added_to="9999-12-31")["total"] == 4
 
 
 # ------------------------------------------------------------------------------------------------ columns
