@@ -103,7 +103,7 @@ QUESTIONS = [
             and file.facts["value"] > 100_000
             and file.facts["ends"].year == 2025
         ),
-    ),  # type: ignore[operator,attr-defined]
+    ),
     Asked(
         "Which contracts have an indemnity?",
         {"words": "indemnify", "filters": {"doc_type": "contract"}},
@@ -128,7 +128,7 @@ QUESTIONS = [
             "filters": {"doc_type": "policy"},
         },
         lambda file: bool(file.facts.get("parental")) and file.facts["year"] >= 2024,
-    ),  # type: ignore[operator]
+    ),
     Asked(
         "Policies with remote work",
         {"words": "remote working", "filters": {"doc_type": "policy"}},

@@ -149,10 +149,10 @@ def _csv_lines(result: CountResult) -> Iterator[str]:
     columns = list(names)[:MAX_CSV_COLUMNS]
     head = [_("Document"), _("Page"), _("Heading"), _("Evidence"), _("Link"), *columns]
     yield BYTE_ORDER_MARK
-    yield writer.writerow(list(map(spreadsheet_cell, head)))  # type: ignore[misc]
+    yield writer.writerow(list(map(spreadsheet_cell, head)))
     for row in result.rows:
-        yield writer.writerow(_csv_cells(row, columns))  # type: ignore[misc]
-    yield writer.writerow([spreadsheet_cell(str(localized(count_sentence(result))))])  # type: ignore[misc]
+        yield writer.writerow(_csv_cells(row, columns))
+    yield writer.writerow([spreadsheet_cell(str(localized(count_sentence(result))))])
 
 
 def _csv_cells(row: CountedRow, columns: Sequence[str]) -> list[str]:

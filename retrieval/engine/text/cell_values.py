@@ -11,7 +11,7 @@ from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from retrieval.engine.text.languages import HAN_CHARACTER
 from retrieval.engine.text.numbers import stated_numbers
@@ -190,7 +190,8 @@ def _said(holds: bool) -> Outcome:
     return "yes" if holds else "no"
 
 
-def _holds(value: float | date, rule: ColumnRule, low: tuple, high: tuple) -> bool:  # type: ignore[type-arg]
+def _holds(value: Any, rule: ColumnRule, low: tuple[Any, Any], high: tuple[Any, Any]) -> bool:
+    """value, low, high: all of them numbers, or all dates."""
     match rule.operator:
         case "<":
             return bool(value < low[0])

@@ -106,7 +106,7 @@ def _groups(piece: str, language: str) -> list[frozenset[str]]:
     groups = [group for group in found if group and all(map(_is_indexed, group))]
     if len(found) == 1 and piece.isalpha() and groups:
         # What stands in capitals among others is indexed as it is written: POLICY, but polici.
-        lowered = frozenset().union(*words_of(piece.lower(), language))
+        lowered = frozenset[str]().union(*words_of(piece.lower(), language))
         groups = [groups[0] | lowered | {fold_accents(piece.lower())}]
     return groups
 

@@ -204,7 +204,8 @@ class CountResultSerializer(serializers.Serializer[Any]):
     rows = CountedRowSerializer(many=True, help_text="The first ones, by their documents' titles.")
 
     def get_said(self, result: CountResult) -> list[str]:
-        return localized(count_sentences(result))  # type: ignore[no-any-return]
+        said: list[str] = localized(count_sentences(result))
+        return said
 
 
 class TableColumnSerializer(serializers.Serializer[Any]):

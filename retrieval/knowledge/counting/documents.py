@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from typing import Any, NamedTuple
@@ -43,7 +42,7 @@ def documents_let_through(scope: SearchScope, counted: CountFilter) -> list[Coun
     tags = set(counted.metadata.tags)
     if tags:
         columns.append("tags")  # lists in JSON can't be searched alike in all databases
-    found: Sequence[tuple[Any, ...]] = rows.order_by(Lower("title"), "pk").values_list(*columns)
+    found: list[Any] = list(rows.order_by(Lower("title"), "pk").values_list(*columns))
     return [
         CountedDocument(pk, title, language, chunks)
         for pk, title, language, chunks, *own in found

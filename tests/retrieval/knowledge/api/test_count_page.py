@@ -52,7 +52,7 @@ def test_all_rows_come_as_csv_with_how_many_they_are(page: Client, collection: C
     written(collection, "many.csv", f"Supplier,Score\n{lines}\n")
     rule = {"column": "Score", "operator": ">=", "value": "0"}
     response = page.get("/documents/count/", {**rule, "csv": "1"})
-    text = b"".join(response.streaming_content).decode("utf-8-sig")  # type: ignore[attr-defined]
+    text = b"".join(response.streaming_content).decode("utf-8-sig")
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == ["Document", "Page", "Heading", "Evidence", "Link", "Supplier", "Score"]
     assert len(rows) == 252
