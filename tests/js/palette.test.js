@@ -95,34 +95,26 @@ describe("the palette", () => {
 
 describe("the offer to install the site", async () => {
   const { offerInstall } = await site("install.js");
-  function made() {
-    const line = element("div");
+  function made(event = prompt()) {
+    const line = element("div", { hidden: "" });
     const [button, byHand, dismiss] = ["data-install", "data-install-by-hand", "data-install-dismiss"].map((name) => element("button", { [name]: "" }, line));
-    offerInstall(line);
-    return { line, button, byHand, dismiss };
+    offerInstall(line, event);
+    return { line, button, byHand, dismiss, event };
   }
-  const prompt = () => Object.assign(new Event("beforeinstallprompt", { cancelable: true }), { prompt: mock.fn(async () => {}) });
-  test("is made when the browser can do it, once", async () => {
-    const { line, button } = made();
-    assert.equal(line.hidden, true);
-    const event = prompt();
-    dispatchEvent(event);
-    assert.deepEqual([line.hidden, button.hidden, event.defaultPrevented], [false, false, true]);
-    button.click();
-    await settled();
+  const prompt = () => Object.assign(new Event("beforeinstallprompt"), { prompt: mock.fn(async () => {}) });
+  test("is made once", async () => {
+    const { line, button, byHand, event } = made();
+    assert.deepEqual([line.hidden, button.hidden, byHand.hidden], [false, false, true]);
+    await button.onclick();
     assert.deepEqual([event.prompt.mock.callCount(), line.hidden], [1, true]);
   });
   test("is not made again to who closed it", () => {
     const { line, dismiss } = made();
-    dispatchEvent(prompt());
-    dismiss.click();
-    dispatchEvent(prompt());
-    assert.equal(line.hidden, true);
+    dismiss.onclick();
+    assert.deepEqual([line.hidden, made().line.hidden], [true, true]);
   });
-  test("says how it is done where the browser does not ask", (context) => {
-    context.after(() => { delete navigator.standalone; });
-    navigator.standalone = false;
-    const { line, button, byHand } = made();
+  test("says how it is done where the browser does not ask", () => {
+    const { line, button, byHand } = made(null);
     assert.deepEqual([line.hidden, button.hidden, byHand.hidden], [false, true, false]);
   });
 });

@@ -3,38 +3,26 @@ import { query, store } from "./dom.js";
 
 const DISMISSED = "install.dismissed";
 
-/** @param {HTMLElement} line */
-export function offerInstall(line) {
+/** @typedef {Event & {prompt: () => Promise<unknown>}} InstallPrompt */
+
+/** @param {HTMLElement} line @param {Event | null} event of a browser that can ask; null: it is done by hand there */
+export function offerInstall(line, event) {
   const button = query(line, "[data-install]");
-  const byHand = query(line, "[data-install-by-hand]"); // Safari on iPhones asks nobody, and tells nobody
-  /** @type {InstallPrompt | null} */
-  let prompt = null;
+  let prompt = /** @type {InstallPrompt | null} */ (event);
   const show = () => {
-    const isByHand = /** @type {{standalone?: boolean}} */ (navigator).standalone === false;
     button.hidden = !prompt;
-    byHand.hidden = !isByHand;
-    line.hidden = Boolean(store.get(DISMISSED)) || !(prompt || isByHand);
+    query(line, "[data-install-by-hand]").hidden = event !== null;
+    line.hidden = Boolean(store.get(DISMISSED)) || (event !== null && !prompt);
   };
-  addEventListener("beforeinstallprompt", (event) => {
-    event.preventDefault();
-    prompt = /** @type {InstallPrompt} */ (event);
-    show();
-  });
-  addEventListener("appinstalled", () => {
-    prompt = null;
-    show();
-  });
-  button.addEventListener("click", async () => {
+  button.onclick = async () => {
     const asked = prompt;
     prompt = null; // each can be used once; the browser sends another
     await asked?.prompt();
     show();
-  });
-  query(line, "[data-install-dismiss]").addEventListener("click", () => {
+  };
+  query(line, "[data-install-dismiss]").onclick = () => {
     store.set(DISMISSED, "1");
     show();
-  });
+  };
   show();
 }
-
-/** @typedef {Event & {prompt: () => Promise<unknown>}} InstallPrompt */

@@ -2,13 +2,19 @@
 import "./once.js";
 import { api } from "./api.js";
 import { byId, query } from "./dom.js";
-import { offerInstall } from "./install.js";
 import { errorToast } from "./ui.js";
 
 const root = document.documentElement;
 const sidebar = byId("sidebar");
 
-offerInstall(byId("install"));
+// A browser that can install the site says so; Safari on iPhones says nothing, and is told by whether it has been done.
+/** @param {Event | null} event */
+const offer = (event) => import("./install.js").then(({ offerInstall }) => offerInstall(byId("install"), event), errorToast);
+addEventListener("beforeinstallprompt", (event) => {
+  event.preventDefault();
+  offer(event);
+});
+if (/** @type {{standalone?: boolean}} */ (navigator).standalone === false) offer(null);
 
 /** @param {boolean} open */
 function setSidebar(open) {
