@@ -76,10 +76,10 @@ def _collection_about(asker: User, answer: Message) -> Collection | None:
 
 
 def _collections_found(sources: Iterable[Source]) -> set[UUID]:
-    listed = [source for source in sources if source.document_id]
-    cited = [source for source in listed if source.cited]
-    documents = {source.document_id for source in (cited or listed)[:NEAREST]}
-    rows = Document.objects.filter(pk__in=documents).order_by()
+    listed = [(source.document_id, source.cited) for source in sources if source.document_id]
+    cited = [document for document, is_cited in listed if is_cited]
+    documents = cited or [document for document, _ in listed]
+    rows = Document.objects.filter(pk__in=documents[:NEAREST]).order_by()
     return set(rows.values_list("collection", flat=True))
 
 

@@ -64,7 +64,8 @@ def request_document_add(
     request = open_request(user, request_id)
     if upload is None:
         raise InvalidInputError(fields={"file": [worded("Choose a file.")]})
-    collection = writable_collections(user).filter(pk=collection_id, conversation_id=None).first()
+    targets = writable_collections(user).filter(conversation_id=None)
+    collection = targets.filter(pk=collection_id).first() if collection_id else None
     if collection is None:
         raise InvalidInputError(
             fields={"collection": [worded("There is no such collection; choose another one.")]}
