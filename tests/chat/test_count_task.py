@@ -13,7 +13,7 @@ from tests.factories import CollectionFactory
 from tests.retrieval.knowledge.api.test_count import LEAVE, SUPPLIERS, written
 
 READS = "what a question wants counted"
-LEAVE_FILTER = {"words": "parental leave", "phrase": True}
+LEAVE_FILTER = {"words": "parental leave", "phrase": True, "year_from": 0}
 
 
 @pytest.fixture(autouse=True)

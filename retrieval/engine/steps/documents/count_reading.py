@@ -30,6 +30,8 @@ from retrieval.engine.values.counting import (
     TableColumn,
 )
 
+FIRST_YEAR = 1000
+LAST_YEAR = 9999
 KINDS = {"number": "a number", "date": "a date", "text": "a text"}
 
 
@@ -105,7 +107,12 @@ def _filter(
         if name is None or not _is_comparable(rule):
             return None
         rules.append(
-            ColumnRule(column=name, operator=rule.operator, value=rule.value, upper=rule.upper)
+            ColumnRule(
+                column=name,
+                operator=rule.operator,
+                value=rule.value,
+                upper=rule.upper if rule.operator == "between" else "",
+            )
         )
     given = question.filters
     department = reply.department if reply.department in vocabulary.departments else None
@@ -122,12 +129,17 @@ def _filter(
         words=reply.words.strip(),
         match="phrase" if reply.phrase else "all",
         metadata=metadata,
-        year_from=reply.year_from,
-        year_to=reply.year_to,
+        year_from=_year(reply.year_from),
+        year_to=_year(reply.year_to),
         columns=tuple(rules),
     )
     named_nothing = replace(counted, unit="document", match="all") == CountFilter()
     return None if named_nothing else counted
+
+
+def _year(given: int | None) -> int | None:
+    """Models write 0 for none."""
+    return given if given is not None and FIRST_YEAR <= given <= LAST_YEAR else None
 
 
 def _is_comparable(rule: ReadRule) -> bool:
