@@ -61,7 +61,7 @@ def import_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     context = {
         "section": "review",
         "kind": kind,
-        "list": LISTS[kind],
+        "list": LISTS[CurationImport.Kind(kind)],
         "problem": problem,
         "required": resource.required,
         "most_rows": MAX_ROWS,

@@ -172,8 +172,8 @@ def person_change(
     sentences = [_("Role: %(before)s → %(after)s") % sides] if before != role else []
     groups_after = _other_groups(user)
     if groups_before != groups_after or not sentences:
-        sides = {"before": groups_before or "–", "after": groups_after or "–"}
-        sentences.append(_("Groups: %(before)s → %(after)s") % sides)
+        names = {"before": groups_before or "–", "after": groups_after or "–"}
+        sentences.append(_("Groups: %(before)s → %(after)s") % names)
     _log(user, by, " · ".join(sentences))
 
 

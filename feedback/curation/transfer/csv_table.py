@@ -64,7 +64,7 @@ def table_read(text: str, known: Collection[str], required: Iterable[str]) -> Ta
     """known: names of columns; required: those that the head must have. Raises InvalidInputError."""
     text, separator = _separator(text, known)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    lines = []
+    lines: list[Line] = []
     try:
         head = [cell.strip().lower() for cell in next(reader, [])]
         _check_head(head, known, required)
