@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from chat.api.serializers import OptionsSerializer
+from chat.api.question_serializers import OptionsSerializer
 from chat.assistant_selectors import assistant_get, assistant_list, owned_assistants
 from chat.models import Assistant
 from chat.models.assistants import MAX_INSTRUCTIONS, MAX_STARTER_CHARS, MAX_STARTERS

@@ -14,9 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
+from chat.api.answer_serializers import AnswerSerializer
 from chat.api.event_schema import EVENTS
-from chat.api.serializers import (
-    AnswerSerializer,
+from chat.api.question_serializers import (
     AskSerializer,
     ContinueSerializer,
     EditSerializer,

@@ -20,7 +20,7 @@ from django.utils import translation
 from rest_framework.exceptions import ValidationError
 
 from chat import selectors
-from chat.api.serializers import AskSerializer
+from chat.api.question_serializers import AskSerializer
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message
 from chat.runs.announcing import session_group

@@ -17,9 +17,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
+from chat.api.answer_serializers import AnswerSerializer
 from chat.api.chat import MessagePages
-from chat.api.serializers import (
-    AnswerSerializer,
+from chat.api.session_serializers import (
     FolderSerializer,
     SessionBeginSerializer,
     SessionSerializer,

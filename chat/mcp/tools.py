@@ -17,7 +17,7 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from chat.api.serializers import AskSerializer
+from chat.api.question_serializers import AskSerializer
 from chat.api.streaming import message_of_end
 from chat.labels import EFFORTS
 from chat.messages.data import evidence_address

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
-from chat.api.serializers import RequestSerializer
+from chat.api.question_serializers import RequestSerializer
 from chat.labels import EFFORTS
 from ragsite.core.api.fields import (
     FlagField,

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from chat.api.serializers import AnswerSerializer
+from chat.api.answer_serializers import AnswerSerializer
 from chat.models import AnswerReview, DeskEvent
 from chat.review.data import answer_detail, offered_collections, review_data
 from chat.review.export import export_lines

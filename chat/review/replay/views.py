@@ -15,7 +15,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import labels
-from chat.api.serializers import AnswerSerializer, OptionsSerializer
+from chat.api.answer_serializers import AnswerSerializer
+from chat.api.question_serializers import OptionsSerializer
 from chat.models import AnswerReview, Replay
 from chat.review.api import DeskView, schema
 from chat.review.marks import readings_log
