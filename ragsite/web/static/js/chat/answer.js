@@ -210,7 +210,9 @@ export class Answer {
   /** One more thing to do about what went wrong. @param {string} label @param {() => unknown} act */
   offer(label, act) {
     const again = this.after.querySelector(".notice.is-error .button");
-    again?.replaceWith(h("div", { class: "notice-actions" }, h("button", { type: "button", class: "button small primary", onclick: act }, label), again));
+    const row = h("div", { class: "notice-actions" }, h("button", { type: "button", class: "button small primary", onclick: act }, label));
+    again?.before(row);
+    if (again) row.append(again);
   }
 
   problem(text = gettext("The answer could not be written.")) {
