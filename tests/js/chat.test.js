@@ -61,6 +61,16 @@ describe("an answer", () => {
       assert.deepEqual(on.regenerate.mock.calls.map((call) => call.arguments[1]), offered ? [{ task: "count" }] : []);
     });
   }
+  test("one more thing to do about what went wrong stands beside trying again", () => {
+    const { answer, on } = made();
+    const act = mock.fn();
+    answer.fail("Its collection was withdrawn.");
+    answer.offer("Ask without the assistant", act);
+    const buttons = [...answer.after.querySelectorAll("button")];
+    assert.deepEqual(buttons.map((button) => button.textContent), ["Ask without the assistant", "Try again"]);
+    for (const button of buttons) button.click();
+    assert.deepEqual([act.mock.callCount(), on.retry.mock.callCount()], [1, 1]);
+  });
   test("says who wrote it, and that a passage is not shown", () => {
     const { after } = finished({ answer: "30 days [1], 31 for staff [2].", written_by: { by: "mei", on: "2026-11-28" } });
     assert.match(after, /Answered by mei on 2026-11-28\.1 cited passage is not shown/);
