@@ -6,6 +6,6 @@ import { gettext } from "../i18n.js";
 export function followUps(questions, ask) {
   return h("section", { class: "follow-ups", "aria-label": gettext("Ask next") },
     h("p", { class: "follow-ups-title", "aria-hidden": "true" }, gettext("Ask next")),
-    h("ul", {}, questions.map((text) => h("li", {},
+    h("ul", { class: "follow-up-list" }, questions.map((text) => h("li", {},
       h("button", { type: "button", class: "follow-up", dir: "auto", onclick: () => ask(text) }, h("span", {}, text), icon("right"))))));
 }
