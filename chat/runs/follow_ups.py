@@ -102,7 +102,10 @@ async def _make(
     finally:
         count_calls(trace)
         await database_call(tokens_count, trace.calls, user_id=None)
-    if offered and await database_call(_store, message, offered):
+    if not offered:
+        return
+    is_stored = await database_call(_store, message, offered)
+    if is_stored:
         metrics.offered.labels(KIND).inc(len(offered))
         await _announce(message, offered)
 

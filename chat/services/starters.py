@@ -161,7 +161,7 @@ async def _of_document(subject: _Subject) -> list[Starter]:
     try:
         async with trace.step("generate"):
             texts = await next_questions(deps, passages, about=asked.text)
-        kept = []
+        kept: list[Starter] = []
         for text in texts:
             if len(kept) < PER_DOCUMENT and await _is_answered(deps, text, scope, subject.document):
                 kept.append(_starter(subject.document, text))

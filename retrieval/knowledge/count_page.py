@@ -80,9 +80,9 @@ def count_page(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
 
 def body_of(sent: QueryDict) -> dict[str, Any]:
     """The parameters as the body of `POST /api/count`; what is empty is left out."""
-    body: dict[str, Any] = {name: sent[name].strip() for name in TEXTS if sent.get(name)}
-    body |= {name: _number(sent[name]) for name in YEARS if sent.get(name)}
-    filters: dict[str, Any] = {name: sent[name].strip() for name in FILTERS if sent.get(name)}
+    body: dict[str, Any] = {name: text.strip() for name in TEXTS if (text := sent.get(name))}
+    body |= {name: _number(text) for name in YEARS if (text := sent.get(name))}
+    filters: dict[str, Any] = {name: text.strip() for name in FILTERS if (text := sent.get(name))}
     if tags := [tag for part in sent.get("tags", "").split(",") if (tag := part.strip())]:
         filters["tags"] = tags
     if filters:

@@ -47,7 +47,7 @@ def test_what_means_the_same_is_nearer(query: str, near: str, far: str) -> None:
 
 def test_both_scripts_of_chinese_have_one_vector() -> None:
     traditional, simplified = embed_texts(["圖書館開放時間", "图书馆开放时间"])
-    assert np.array_equal(traditional, simplified)
+    assert np.allclose(traditional, simplified, atol=1e-6)  # a place in a batch rounds otherwise
 
 
 @pytest.mark.parametrize("text", ["", " ", "\ud800", "a\0b", "x" * 5_000, "😀", "pass\u200bword"])
