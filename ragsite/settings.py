@@ -24,6 +24,7 @@ from ragsite.core.redis_connection import lasting_connection
 from ragsite.core.runtime_settings import constance_settings
 from ragsite.core.settings_group import SettingsError, refuse_unknown
 from ragsite.core.site_settings import SiteSettings, email_settings, uploads_storage
+from ragsite.web.static_headers import add_static_headers
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
@@ -130,8 +131,9 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    # Scripts, styles and fonts need no policies, of which each of some fifty files would bear a copy.
+    "servestatic.middleware.ServeStaticMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "servestatic.middleware.ServeStaticMiddleware",  # first: scripts, styles and fonts need no policy of their own
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -216,6 +218,8 @@ SERVESTATIC_ROOT = _COLLECTED if _COLLECTED.is_dir() and not TESTING else None
 SERVESTATIC_USE_FINDERS = True  # what was not collected
 SERVESTATIC_MAX_AGE = 365 * 24 * 3600
 SERVESTATIC_MINIFY = True
+SERVESTATIC_ALLOW_ALL_ORIGINS = False
+SERVESTATIC_ADD_HEADERS_FUNCTION = add_static_headers
 STORAGES = {
     "default": uploads_storage(SITE),
     "staticfiles": {"BACKEND": "servestatic.storage.CompressedStaticFilesStorage"},

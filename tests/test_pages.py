@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings as site
+from django.templatetags.static import static
 from django.test import Client
 
 from retrieval.models import Document
@@ -128,3 +129,11 @@ def test_a_lost_csrf_token_is_explained() -> None:
 def test_the_status_call_names_the_models(client: Client, user: Any, online: Any) -> None:
     status = client.get("/api/status").json()
     assert status["online"] is True and status["chat_model"] and status["embed_model"]
+
+
+def test_a_file_of_the_pages_bears_no_policies_but_its_type(client: Client) -> None:
+    response = client.get(static("css/base.css"))
+    assert response.status_code == 200
+    assert response["X-Content-Type-Options"] == "nosniff"
+    needless = {"Access-Control-Allow-Origin", "Cross-Origin-Opener-Policy", "Referrer-Policy"}
+    assert not needless & set(response.headers)

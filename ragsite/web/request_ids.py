@@ -6,6 +6,8 @@ import re
 from typing import Any
 from uuid import uuid4
 
+from django.conf import settings
+
 from ragsite.core.log_ids import current_request
 
 HEADER = b"x-request-id"
@@ -34,4 +36,5 @@ class RequestIds:
                 }
             await send(message)
 
-        await self._application(scope, receive, send_with_id)
+        is_file = scope["path"].startswith(settings.STATIC_URL)  # fifty of a page, not logged
+        await self._application(scope, receive, send if is_file else send_with_id)

@@ -6,9 +6,11 @@ import { site } from "./site.js";
 
 const { Answer } = await site("chat/answer.js");
 const { Composer } = await site("chat/composer.js");
-const { decisionPath, passageTable, planTasks } = await site("chat/path.js");
+const { decisionPath, passageTable } = await site("chat/path.js");
+const { isWeb, placeIn, sectionIn } = await site("chat/places.js");
+const { planTasks } = await site("chat/plan.js");
+const { scoreShare } = await site("chat/scores.js");
 const { SessionList } = await site("chat/sessions.js");
-const { isWeb, placeIn, scoreShare, sectionIn } = await site("chat/source_panel.js");
 const { loadMarkdown } = await site("chat/stream_text.js");
 const { watchStatus } = await site("chat/status.js");
 const { Temporary } = await site("chat/temporary.js");

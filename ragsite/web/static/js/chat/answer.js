@@ -2,16 +2,16 @@
 import { append, capitalized, h, icon, iconButton, replace } from "../dom.js";
 import { gettext, gettextWith, ngettext } from "../i18n.js";
 import { badgeOf } from "../labels.js";
-import { copyText } from "../ui.js";
+import { copyText, errorToast } from "../ui.js";
 import { ageLine, overdueNote } from "./ages.js";
 import { liveLine } from "./live.js";
 import { filterChip, filterLabel } from "./filters.js";
-import { decisionPath, planTasks } from "./path.js";
+import { planTasks } from "./plan.js";
 import { citedAt, quotesFor } from "./evidence.js";
 import { followUps } from "./follow_ups.js";
 import { ownerRow, writerNote } from "./owner_row.js";
 import { answerRating, effectOf } from "./rating.js";
-import { documentAddress, isWeb, placeIn, sectionIn, webPlace } from "./source_panel.js";
+import { documentAddress, isWeb, placeIn, sectionIn, webPlace } from "./places.js";
 import { dressProse } from "./prose.js";
 import { loadMarkdown, StreamText } from "./stream_text.js";
 import { versionSwitch } from "./versions.js";
@@ -265,8 +265,14 @@ export class Answer {
     const details = h("details", { class: "path-toggle" },
       h("summary", {}, lines, h("span", { class: "found-all" }, gettext("All steps"), icon("chevron"))), body);
     const titles = Object.fromEntries(sources.map(({ chunk_id: id, title }) => [id, title]));
-    details.addEventListener("toggle", () => {
-      if (details.open && !body.childElementCount) body.append(decisionPath(steps, usage, titles));
+    details.addEventListener("toggle", async () => {
+      if (!details.open || body.childElementCount) return;
+      try {
+        const { decisionPath } = await import("./path.js");
+        replace(body, decisionPath(steps, usage, titles));
+      } catch (problem) {
+        errorToast(/** @type {Error} */ (problem));
+      }
     });
     replace(this.status, details);
   }

@@ -7,9 +7,9 @@ import { announcer, errorToast, menuButton, toast } from "../ui.js";
 import { Composer } from "./composer.js";
 import { History } from "./history.js";
 import { liveLine } from "./live.js";
+import { OpenPanel } from "./open_panel.js";
 import { SessionList } from "./sessions.js";
 import { listenForShortcuts } from "./shortcuts.js";
-import { SourcePanel } from "./source_panel.js";
 import { watchStatus } from "./status.js";
 import { Temporary } from "./temporary.js";
 import { Thread } from "./thread.js";
@@ -33,7 +33,7 @@ const announce = announcer();
 const welcome = byId("welcome", HTMLTemplateElement);
 const allowance = byId("allowance");
 const status = watchStatus(byId("banner"), byId("reading"), { isEmpty: !welcome.content.querySelector(".suggestions"), onRead: renewWelcome });
-const panel = new SourcePanel(byId("source-panel"));
+const panel = new OpenPanel(byId("source-panel"));
 /** @type {Api.Id | null} */
 let sessionId = null;
 /** @type {Answer | null} the answer whose question has been sent and not yet confirmed */

@@ -2,7 +2,8 @@
 import { h, icon, seconds } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { labelOf } from "../labels.js";
-import { scoreLabel } from "./source_panel.js";
+import { planTasks } from "./plan.js";
+import { scoreLabel } from "./scores.js";
 
 /** What passages are called, by chunk id, where their reader may know. @type {Record<string, string>} */
 let names = {};
@@ -127,17 +128,3 @@ function usageLine(usage) {
 }
 
 // ------------------------------------------------------------------------------------------------ a plan
-/** @param {Api.PlanTask[]} tasks as the decision path's `plan` entry holds them */
-export function planTasks(tasks) {
-  return h("ol", { class: "plan", "aria-label": gettext("Plan") }, tasks.map(taskCard));
-}
-
-/** @param {Api.PlanTask} task */
-function taskCard({ id, type, input, depends_on: after = [], state, note, duration_ms: duration }) {
-  return h("li", { class: `plan-task is-${state}` },
-    h("span", { class: "plan-dot", "aria-hidden": "true" }),
-    h("span", { class: "plan-type" }, labelOf("tasks", type)),
-    h("span", { class: "plan-state" }, [labelOf("task_states", state), state === "waiting" ? null : seconds(duration)].filter(Boolean).join(" · ")),
-    input ? h("span", { class: "plan-input" }, input) : null,
-    h("span", { class: "plan-note" }, [id, after.length ? gettext("after {tasks}", { tasks: after.join(gettext(", ")) }) : null, note].filter(Boolean).join(" · ")));
-}

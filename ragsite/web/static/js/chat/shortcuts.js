@@ -3,7 +3,7 @@ import { isTyping } from "../shell.js";
 
 /**
  * @param {object} on
- * @param {import("./source_panel.js").SourcePanel} on.panel Escape closes it
+ * @param {import("./open_panel.js").OpenPanel} on.panel Escape closes it
  * @param {() => unknown} on.stop Escape, where it is closed
  * @param {() => unknown} on.write "/"
  * @param {() => unknown} on.startAnew Alt and N

@@ -1,19 +1,15 @@
 // The passage behind a citation: at the side on wide screens, a sheet on phones.
+// Loaded with the first one that is opened (open_panel.js).
 import { documentFigure } from "../documents/content.js";
 import { h, icon, iconButton, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { badgeOf } from "../labels.js";
 import { ageLine } from "./ages.js";
 import { hasDocument, hasPage, knownSpans, markTexts } from "./evidence.js";
+import { documentAddress, isWeb, placeIn, sectionIn, webPlace } from "./places.js";
 import { sourceRating } from "./rating.js";
+import { scoreRows } from "./scores.js";
 import { drawPassage, loadMarkdown } from "./stream_text.js";
-
-const SCORES = {
-  final: gettext("Overall"), rerank: gettext("Relevance"), dense: gettext("By meaning"), bm25: gettext("By words"), fused: gettext("Combined"), boost: gettext("Feedback"),
-};
-
-/** What people call a score, or the leg of a search. @param {string} name */
-export const scoreLabel = (name) => /** @type {Record<string, string>} */ (SCORES)[name] ?? name;
 
 /** @typedef {import("./answer.js").Answer} Answer */
 /** @typedef {import("./evidence.js").Evidence} Evidence */
@@ -169,12 +165,6 @@ function isField(target) {
   return target instanceof HTMLElement && /^(input|textarea|select)$/.test(target.localName);
 }
 
-/** Its document's page, at the passage, with the texts marked. @param {Evidence} shown */
-export function documentAddress({ source, quotes }) {
-  const text = quotes.length ? `?${new URLSearchParams({ quote: quotes.join("\n") })}` : "";
-  return `/documents/${source.document_id}/${text}#chunk-${source.chunk_id}`;
-}
-
 /** @param {Evidence} shown */
 function documentLinks({ source, quotes }) {
   const file = `/api/documents/${source.document_id}/file`;
@@ -189,50 +179,9 @@ function documentLinks({ source, quotes }) {
 /** The page of these texts, else of what is cited first: a passage may go over several. @param {Api.Source} source @param {string[]} quotes */
 const pageOf = (source, quotes) => (knownSpans(source, quotes)[0] ?? source.spans?.find((span) => span.page))?.page ?? source.page;
 
-/** @param {Api.Source} source */
-export function isWeb({ kind, url }) {
-  return kind === "web" && /^https?:\/\//.test(url || "");
-}
-
-/** Site and date of a web page. @param {Api.Source} source */
-export function webPlace({ url, published }) {
-  return [new URL(url).hostname.replace(/^www\./, ""), published].filter(Boolean).join(" · ");
-}
-
 /** The page opens beside ours, and is told neither where the reader came from nor given a handle on our window. @param {Api.Source} source */
 function webLink({ url }) {
   return h("a", { class: "button small", href: url, target: "_blank", rel: "noopener noreferrer" }, icon("globe"), gettext("Open the web page"));
-}
-
-/** A title that is long enough to be told from a section's stands at the end of the document's own first line, too. */
-const LONG_TITLE = 8;
-const HEADING_CHARS = 70;
-
-/** Says it no more than the title? "Northlake University Leave Regulations" of "Leave Regulations". @param {string} line @param {string} title */
-const isTitle = (line, title) => line === title || (title.length >= LONG_TITLE && line.endsWith(title));
-
-/** The path of headings, without the title that stands above it. @param {{title: string, heading: string}} place */
-export function placeIn({ title, heading }) {
-  return heading.split(" › ").filter((part, at) => part && part !== title && !(at === 0 && isTitle(part, title))).join(" › ");
-}
-
-/**
- * The section of what is cited first, where the passage begins in an earlier one: by its headings, as Markdown writes them,
- * or, of a page, as they stand: short, alone in their block, without an end of a sentence.
- * @param {Api.Source} source @param {number | undefined} start of what is cited
- */
-export function sectionIn({ title, text, page }, start) {
-  if (start === undefined) return "";
-  const lineEnd = text.indexOf("\n", start);
-  let section = "";
-  let isCode = false;
-  const lines = text.slice(0, lineEnd < 0 ? text.length : lineEnd).split("\n");
-  for (const [at, line] of lines.entries()) {
-    if (/^(?:```|~~~)/.test(line)) isCode = !isCode;
-    else if (page && line && !lines[at - 1] && lines[at + 1] === "" && line.length <= HEADING_CHARS && !/[.!?:;,|。！？：；，]$| \| /.test(line)) section = line;
-    else if (!isCode && /^#{1,6} /.test(line)) section = line.replace(/^#+ +/, "").replaceAll(/\*\*|__|`/g, "").trim();
-  }
-  return isTitle(section, title) ? "" : section;
 }
 
 /** Where the evidence stands. @param {Evidence} shown */
@@ -256,31 +205,6 @@ function agePlace(source) {
 function boostOrigin(steps, id) {
   const boosts = steps.filter(({ name }) => name === "boost").map(({ detail }) => detail?.boosts?.[id]);
   return boosts.filter(Boolean).at(-1)?.origin || "";
-}
-
-/**
- * The length of a score's bar, 0 to 1. Word and standard scores have no upper end; reciprocal ranks stay below 0.1.
- * @param {string} name
- * @param {number} value
- */
-export function scoreShare(name, value) {
-  const share = name === "bm25" ? value / (value + 8) : name === "boost" ? value / 2
-    : name !== "fused" ? value : value < 0.1 ? value / 0.1 : value / (value + 3);
-  return Math.max(0, Math.min(1, share));
-}
-
-/**
- * Each score by its name, with a bar.
- * @param {Record<string, number | null | undefined>} given @param {Record<string, string>} labels
- */
-export function scoreRows(given, labels = SCORES) {
-  return Object.entries(labels).flatMap(([name, label]) => {
-    const value = given[name];
-    if (value === undefined || value === null || (name === "boost" && value === 1)) return [];
-    const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
-    bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
-    return [h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(value < 1 ? 3 : 2))))];
-  });
 }
 
 /** @param {Api.Scores} given @param {string} origin of the boost */

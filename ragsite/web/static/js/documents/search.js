@@ -3,7 +3,8 @@ import { api } from "../api.js";
 import { byId, h, replace, seconds } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
-import { placeIn, scoreRows } from "../chat/source_panel.js";
+import { placeIn } from "../chat/places.js";
+import { scoreRows } from "../chat/scores.js";
 import { drawPassage, loadMarkdown } from "../chat/stream_text.js";
 
 /** @type {Record<string, string>} */

@@ -2,7 +2,8 @@
 import { Answer } from "../chat/answer.js";
 import { markTexts } from "../chat/evidence.js";
 import { decisionPath } from "../chat/path.js";
-import { isWeb, placeIn, scoreRows, webPlace } from "../chat/source_panel.js";
+import { isWeb, placeIn, webPlace } from "../chat/places.js";
+import { scoreRows } from "../chat/scores.js";
 import { drawPassage, loadMarkdown } from "../chat/stream_text.js";
 import { bootData, byId, dateOf, h, icon, query, replace } from "../dom.js";
 import { DATES, gettext, ngettext } from "../i18n.js";

@@ -6,7 +6,7 @@ import { liveLine } from "../chat/live.js";
 import { decisionPath } from "../chat/path.js";
 import { QuestionBox } from "../chat/question_box.js";
 import { listenForShortcuts } from "../chat/shortcuts.js";
-import { SourcePanel } from "../chat/source_panel.js";
+import { OpenPanel } from "../chat/open_panel.js";
 import { Thread } from "../chat/thread.js";
 import { Transport } from "../chat/transport.js";
 import { Grades } from "./grades.js";
@@ -36,7 +36,7 @@ class Events extends Transport {
 const boot = bootData();
 const announce = announcer();
 const fold = byId("settings-fold", HTMLDetailsElement);
-const panel = new SourcePanel(byId("source-panel"));
+const panel = new OpenPanel(byId("source-panel"));
 const path = byId("path");
 const grades = new Grades(byId("grades"));
 const nodes = new Nodes(byId("nodes"), boot.graph, byId("node-now"));
