@@ -160,6 +160,7 @@ def test_every_call_says_what_a_key_needs() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ bound to collections
+@pytest.mark.django_db(transaction=True)  # a question is stored on a connection of its own
 def test_a_bound_key_sees_its_collections_alone(user: Any) -> None:
     seen, hidden = (
         CollectionFactory(name=name, owner=user, visibility=PRIVATE) for name in ("seen", "hidden")

@@ -37,6 +37,9 @@ HIERARCHICAL_DOCUMENTS = 10  # documents that hierarchical search looks into
 WINDOW_MULTIPLIER = 30  # candidates per leg: top_k times this
 SHORT_WINDOW_MULTIPLIER = 50  # the same for short queries
 BOOST_WINDOW = 100  # the best so many of what was found can be lifted or lowered by ratings
+ALIKE_DIGITS = (
+    4  # of scores that are alike: a vector differs in its last digits with the batch it was made in
+)
 
 NO_DOCUMENT = worded("no document's summary fits the question: all chunks were searched")
 
@@ -203,7 +206,7 @@ class HybridSearcher:
                 for key in chunk_ids
                 if key not in chunks or chunks[key].collection_id not in own
             }
-            chunk_ids.sort(key=lambda key: (-found.fused[key], key in others))
+            chunk_ids.sort(key=lambda key: (-round(found.fused[key], ALIKE_DIGITS), key in others))
             ranking[start : start + batch] = chunk_ids
             for at, chunk_id in enumerate(chunk_ids, start=start + 1):
                 chunk = chunks.get(chunk_id)
