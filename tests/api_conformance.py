@@ -23,6 +23,8 @@ from tests.running_site import PASSWORD, running_site
 READY_S, WHOLE_S = 180, 1800
 AT_LEAST = 1000  # cases
 REFUSED_BY_DATA = {  # operationId: what input is refused (400, 413, 415) though it fits the schema, which can't say it
+    "assistants_change": "people or groups that are not there",
+    "assistants_create": "people or groups that are not there",
     "attachments_add": "a file whose content no reader takes, or one too many",
     "auth_token": "a name and password that belong to nobody",
     "chat": "a model that the model server does not list",

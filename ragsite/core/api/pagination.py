@@ -48,6 +48,11 @@ class Pages(PageNumberPagination):
             raise InvalidInputError(fields={"page_size": [worded("A whole number from 1.")]})
         return super().get_page_size(request)
 
+    def get_page_number(self, request: Request, paginator: Any) -> int | str:
+        """As it was sent: an empty one is none."""
+        number = request.query_params.get(self.page_query_param, "1")
+        return paginator.num_pages if number in self.last_page_strings else number
+
     def answer(self, rows: Any, view: APIView, as_json: Callable[[Sequence[Any]], Any]) -> Response:
         """The page that the view's request asks for. rows: anything that can be sliced and counted."""
         return self.get_paginated_response(

@@ -27,6 +27,11 @@ def document(user: User) -> Document:
     return document
 
 
+@pytest.mark.parametrize("page", ["", "0", "2", "first"])
+def test_a_page_that_is_none_is_not_there(client: APIClient, document: Document, page: str) -> None:
+    assert client.get("/api/documents", {"page": page}).status_code == 404
+
+
 def test_list_is_paged_and_newest_first(client: APIClient, document: Document) -> None:
     newest = DocumentFactory(collection=document.collection)
     body = client.get("/api/documents").json()
