@@ -44,6 +44,7 @@ class Crowd:
     def __init__(self, url: str, tokens: list[str], *, documents: int) -> None:
         self.ledger = Ledger()
         self.pushed = Pushed(waiting=[f"rule-{number}" for number in range(documents)])
+        self._documents = documents
         self._url = url
         self._tokens = tokens
         self._users: list[User] = []
@@ -63,8 +64,8 @@ class Crowd:
 
     @property
     def left(self) -> int:
-        """Documents that are not acknowledged yet."""
-        return len(self.pushed.waiting)
+        """Documents that are not acknowledged yet, those that are being pushed among them."""
+        return self._documents - len(self.pushed.taken)
 
     async def _run(self) -> None:
         self._users = [self._user(number, token) for number, token in enumerate(self._tokens)]
@@ -83,6 +84,8 @@ class Crowd:
             key = pushed.waiting.pop()
             # By the same person, whose collection may have it already: only the reply was lost.
             while not (document_id := await self._push(user, key)):
+                if self._ending.is_set():
+                    return
                 await asyncio.sleep(TRY_AGAIN_S)
             pushed.taken[key] = document_id
             self.ledger.documents[document_id] = self.ledger.fault

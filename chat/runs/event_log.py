@@ -199,6 +199,7 @@ class RedisEventLog:
     async def claim(self, message_id: str, *, writer: str) -> None:
         """From now on nobody else's events are taken. Raises EventLogGoneError where Redis can't be asked."""
         _, claimed = _keys(message_id)
+        self._broken.discard(message_id)  # a run of this process may have lost it before
         try:
             await self._writer.set(claimed, writer, ex=KEPT_S)
         except (RedisError, OSError) as error:

@@ -104,7 +104,10 @@ async def answer_take_over(message_id: UUID) -> Run | None:
     try:
         shown, sources = await _all_shown(message_id, token, shown, sources)
         run = await run_begin(lambda: _run_of(message_id, token, shown, sources))
-    except (EventLogGoneError, _NotTakenError, RestartingError):
+    except _NotTakenError:
+        await _tell_end(message_id, shown, writer=str(token))
+        return None
+    except (EventLogGoneError, RestartingError):  # it is left once more, and looked at again
         return None
     metrics.taken_over.inc()
     logger.info("message %s was left by its process and goes on here", message_id)
@@ -135,10 +138,10 @@ async def _leave(message_id: UUID, shown: Recorded | None) -> None:
         await _tell_end(message_id, shown)
 
 
-async def _tell_end(message_id: UUID, shown: Recorded) -> None:
-    """To readers, who wait for the log; nothing while the answer is written elsewhere."""
+async def _tell_end(message_id: UUID, shown: Recorded, *, writer: str = "") -> None:
+    """To readers, who wait for the log; nothing while the answer is written elsewhere. writer: who has claimed it."""
     for event in await database_call(end_of, message_id, shown.seq):
-        await get_event_log().append(str(message_id), event)
+        await get_event_log().append(str(message_id), event, writer=writer)
 
 
 class _NotTakenError(Exception):

@@ -140,6 +140,19 @@ async def test_what_a_slow_writer_sends_after_its_log_was_claimed_is_not_taken(
     await former.close()
 
 
+async def test_a_process_that_takes_back_an_answer_it_had_lost_writes_its_log_again(
+    log: RedisEventLog, server: Server
+) -> None:
+    await log.append("key", event(1))
+    successor = RedisEventLog(server.url)
+    await successor.claim("key", writer="successor")
+    await log.append("key", event(2))  # not taken
+    await log.claim("key", writer="again")
+    await log.append("key", event(2), writer="again")
+    assert [item["seq"] for item in await log.whole("key")] == [1, 2]
+    await successor.close()
+
+
 async def test_an_answer_that_begins_again_has_a_log_that_nobody_claimed(
     log: RedisEventLog, server: Server
 ) -> None:

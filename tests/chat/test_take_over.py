@@ -136,6 +136,19 @@ async def test_without_a_model_it_ends_with_all_that_was_shown(api: Api, offline
     )
 
 
+async def test_readers_are_told_the_end_of_one_whose_collections_have_gone(
+    api: Api, online: Any
+) -> None:
+    message = await left(api, *shown(*SEARCHED))
+    asked_in = Message.objects.filter(pk=message.reply_to_id)
+    await asked_in.aupdate(request={"collections": [str(uuid4())]})
+    await Message.objects.filter(pk=message.pk).aupdate(request={"collections": [str(uuid4())]})
+    assert await answer_take_over(message.pk) is None
+    assert (await ended(api, message))["status"] == "interrupted"
+    last = (await get_event_log().whole(str(message.pk)))[-1]
+    assert (last["type"], last["message"]["status"]) == ("done", "interrupted")
+
+
 async def test_one_that_cannot_be_taken_over_is_in_nobodys_way(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

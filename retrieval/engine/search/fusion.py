@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 RRF_K = 60  # rank fusion: 1 / (k + rank)
+ALIKE = 1e-4  # between scores that are alike: a vector's last digits differ with the batch it was made in
 
 Leg = Mapping[str, float]
 
@@ -26,6 +27,19 @@ def rrf_scores(rankings: Sequence[Sequence[str]]) -> dict[str, float]:
 def best_first(scores: Leg) -> list[str]:
     """Ids by score, highest first; ties keep the mapping's order."""
     return sorted(scores, key=lambda chunk_id: -scores[chunk_id])
+
+
+def own_first(ranking: Sequence[str], scores: Leg, *, own: Collection[str]) -> list[str]:
+    """The ranking, best first, with those of `own` before the others that score alike, which is: within ALIKE of the
+    best of them."""
+    ordered: list[str] = []
+    alike: list[str] = []
+    for chunk_id in ranking:
+        if alike and scores[alike[0]] - scores[chunk_id] > ALIKE:
+            ordered += sorted(alike, key=lambda key: key not in own)
+            alike = []
+        alike.append(chunk_id)
+    return ordered + sorted(alike, key=lambda key: key not in own)
 
 
 def zscore_sum(

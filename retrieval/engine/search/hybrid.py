@@ -19,7 +19,7 @@ from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.ports import ChunkStore, Models, SearchRequest, SearchResult, TermStore
 from retrieval.engine.search.completeness import IndexCompleteness
 from retrieval.engine.search.found import Found, Timings, joined_spaces
-from retrieval.engine.search.fusion import best_first
+from retrieval.engine.search.fusion import best_first, own_first
 from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.search.query_groups import MAX_QUERY_TERMS, query_groups
 from retrieval.engine.search.space_search import SHORT_QUERY_TERMS, SpaceSearch, SpaceSearcher
@@ -37,9 +37,6 @@ HIERARCHICAL_DOCUMENTS = 10  # documents that hierarchical search looks into
 WINDOW_MULTIPLIER = 30  # candidates per leg: top_k times this
 SHORT_WINDOW_MULTIPLIER = 50  # the same for short queries
 BOOST_WINDOW = 100  # the best so many of what was found can be lifted or lowered by ratings
-ALIKE_DIGITS = (
-    4  # of scores that are alike: a vector differs in its last digits with the batch it was made in
-)
 
 NO_DOCUMENT = worded("no document's summary fits the question: all chunks were searched")
 
@@ -201,12 +198,8 @@ class HybridSearcher:
         for start in range(0, len(ranking), batch):
             chunk_ids = ranking[start : start + batch]
             chunks = await self._store.fetch(chunk_ids, scope=scope)
-            others = {
-                key
-                for key in chunk_ids
-                if key not in chunks or chunks[key].collection_id not in own
-            }
-            chunk_ids.sort(key=lambda key: (-round(found.fused[key], ALIKE_DIGITS), key in others))
+            owned = {key for key, chunk in chunks.items() if chunk.collection_id in own}
+            chunk_ids = own_first(chunk_ids, found.fused, own=owned)
             ranking[start : start + batch] = chunk_ids
             for at, chunk_id in enumerate(chunk_ids, start=start + 1):
                 chunk = chunks.get(chunk_id)
