@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from babel.messages.pofile import read_po
+from django.conf import settings
 from django.core.management import get_commands, load_command_class
 from django.urls import Resolver404, resolve
 
@@ -94,6 +95,13 @@ def test_settings_that_are_named_exist() -> None:
     named = {name: page.name for page in PAGES for name in _settings_of(page)}
     unknown = {name: page for name, page in named.items() if name not in known}
     assert unknown == {} and len(named) > 70
+
+
+def test_operations_names_what_can_be_changed_while_the_site_runs() -> None:
+    changed = {name for name in settings.CONSTANCE_CONFIG if "RETENTION" not in name}
+    section = (PROJECT / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = section.split("## Runtime settings\n")[1].split("\n## ")[0]
+    assert changed == set(re.findall(r"`(RAG\w+)`", section))
 
 
 def _settings_of(page: Path) -> list[str]:
