@@ -19,7 +19,7 @@ PAGES = sorted(
     [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("deploy/**/*.md")]
 )
 # Those that lead through the pages, whose words are emphasised.
-GUIDE_NAMES = "asking assistants operations programs review sources tutorial".split()
+GUIDE_NAMES = ["asking", "assistants", "operations", "programs", "review", "sources", "tutorial"]
 GUIDES = [*PROJECT.glob("README*.md"), *(PROJECT / "docs" / f"{name}.md" for name in GUIDE_NAMES)]
 CHINESE = ("zh-Hans", "zh-Hant")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)

@@ -20,6 +20,9 @@ TELL_TALE = {
     "a subject, as in “Reviewers can …”": re.compile(
         r"(?:^|[.:;] )Who [a-z]+ (?!decides)[^?\n]*[^?]$", re.MULTILINE
     ),
+    "obey, follow": re.compile(r"\bheed(?:s|ed)?\b"),
+    "those who, people who": re.compile(r"\b(?:of|for|to|by) who\b"),
+    "report, show": re.compile(r"\btells? of\b"),
     "support": re.compile(r"\b(?:bears?|borne) (?:it )?out\b"),
 }
 # A title is a noun phrase, or an instruction ("Add a step"): no clause with a subject of its own.
