@@ -117,15 +117,21 @@ def assistant_sharing(request: HttpRequest, assistant_id: uuid.UUID) -> HttpResp
             assistant.refresh_from_db()
     context = {
         "section": "assistants",
-        "assistant": assistant,
-        "people": assistant.people.order_by("username"),
-        "groups": assistant.groups.order_by("name"),
+        "shared": assistant,
+        "shared_with": _people_and_groups(assistant),
         "own_groups": user.groups.all(),
         "may_publish": may_publish(user),
         "looks_up": may_look_up(user),
         "problem": problem,
     }
     return render(request, "assistants/sharing.html", context)
+
+
+def _people_and_groups(assistant: Assistant) -> list[tuple[str, str]]:
+    """Names of those with whom it is shared; a group says that it is one."""
+    people = assistant.people.order_by("username").values_list("username", flat=True)
+    groups = assistant.groups.order_by("name").values_list("name", flat=True)
+    return [*((name, "") for name in people), *((name, _("Group")) for name in groups)]
 
 
 @require_POST

@@ -42,6 +42,7 @@ def _page(label: object, name: str, icon: str, group: str = "") -> Page:
 def _everybodys() -> Iterator[Page]:
     yield _page(_("Chat"), "chat", "chat")
     yield _page(_("Documents"), "documents", "documents")
+    yield _page(_("Count and list"), "count", "layers")
     yield _page(_("Search documents"), "search", "search")
     yield _page(_("Synced sources"), "sources", "globe")
     yield _page(_("Assistants"), "assistants", "question")

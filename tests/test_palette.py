@@ -30,6 +30,7 @@ def test_a_superuser_finds_all_that_the_menus_have() -> None:
     client = administrator()
     shown = menus(client, "/", "menu-item", "tab") | menus(client, "/administration/", "side-link")
     shown |= menus(client, "/review/dashboard/", "side-link")
+    shown |= menus(client, "/documents/", "side-link")
     assert len(shown) > 15
     assert shown - offered(client) == set()
 

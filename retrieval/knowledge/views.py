@@ -47,7 +47,7 @@ from retrieval.knowledge.services.sync_sources import (
 )
 from retrieval.memory import services
 from retrieval.memory.selectors import memory_enabled, memory_list
-from retrieval.models import CollectionPerson, Document, SyncSource
+from retrieval.models import Collection, CollectionPerson, Document, SyncSource
 
 MEMORIES_A_PAGE = 50
 
@@ -148,12 +148,10 @@ def sharing_page(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse
         except AppError as error:
             problem = " ".join(_sentences(error))
             collection.refresh_from_db()
-    editors = set(collection.editor_groups.values_list("pk", flat=True))
     context = {
         "section": "documents",
-        "collection": collection,
-        "people": collection.people.select_related("user"),
-        "groups": [(group, group.pk in editors) for group in collection.groups.all()],
+        "shared": collection,
+        "shared_with": _people_and_groups(collection),
         "own_groups": user.groups.all(),
         "roles": CollectionPerson.Role.choices,
         "may_publish": may_publish(user),
@@ -161,6 +159,18 @@ def sharing_page(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse
         "problem": problem,
     }
     return render(request, "documents/sharing.html", context)
+
+
+def _people_and_groups(collection: Collection) -> list[tuple[str, str]]:
+    """Names of those with whom it is shared, each with their role."""
+    people = collection.people.select_related("user")
+    rows = [(person.user.username, person.get_role_display()) for person in people]
+    editors = set(collection.editor_groups.values_list("pk", flat=True))
+    roles = CollectionPerson.Role
+    for group in collection.groups.all():
+        role = roles.EDITOR if group.pk in editors else roles.READER
+        rows.append((group.name, f"{_('Group')} · {role.label}"))
+    return rows
 
 
 @login_required

@@ -44,7 +44,7 @@ def test_an_empty_form_counts_nothing_and_an_empty_result_says_so(
     assert "count-result" not in page.get("/documents/count/").content.decode()
     written(collection, "a.txt", "Nothing of that kind.")
     body = page.get("/documents/count/", {"words": "unicorn"}).content.decode()
-    assert "0 of 0, complete." in body and "Nothing was found that fits" in body
+    assert "0 of 0, complete." in body and "Nothing matches" in body
 
 
 def test_all_rows_come_as_csv_with_how_many_they_are(page: Client, collection: Collection) -> None:

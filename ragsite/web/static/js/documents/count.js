@@ -3,7 +3,7 @@ import { api } from "../api.js";
 import { byId, h, replace } from "../dom.js";
 
 const form = byId("count-form", HTMLFormElement);
-const collection = byId("c-collection", HTMLSelectElement);
+const collection = byId("collection", HTMLSelectElement);
 
 async function offer() {
   const asked = new URLSearchParams(collection.value ? { collections: collection.value } : {});
