@@ -177,7 +177,7 @@ def test_a_curator_assigns_writes_and_uploads(curator: User) -> None:
     assert Document.objects.get(collection=collection).uploaded_by == curator
     page = client.get(address).content.decode()
     assert PARKING in page
-    assert 'http-equiv="refresh"' in page, "the document is being read"
+    assert "data-working" in page, "the document is being read"
 
 
 def test_the_list_is_filtered_by_state_and_person(curator: User) -> None:
