@@ -90,7 +90,7 @@ def test_where_too_many_are_overdue_they_come_by_their_dates(
     reviewer = person("Reviewers")
     assert listed(api_of(reviewer)) == [("Waits", 0), ("Cited", 1)]
     page = client_of(reviewer).get("/review/documents/?show=overdue").content.decode()
-    assert "those that wait longest come first" in page
+    assert "the longest overdue come first" in page
 
 
 def test_a_page_costs_the_same_however_many_are_on_it(
