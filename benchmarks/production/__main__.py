@@ -41,6 +41,7 @@ from benchmarks.support.tables import show
 QUIET = "between"
 RESTART = "rolling restart"
 AWAY_S = 10.0
+NAMED = 20  # answers that are not whole
 BETWEEN_S = 10.0  # after a fault, so that the next one meets a site at work
 COLUMNS = (
     "answers",
@@ -138,6 +139,19 @@ def doubled(crowd: Crowd, held: dict[str, Any]) -> dict[str, int]:
     }
 
 
+def not_whole(ledger: Ledger, held: dict[str, Any]) -> list[str]:
+    """Each answer that was not completed, or is not stored as its reader saw it; the first few of them."""
+    lines = []
+    for answer in ledger.answers.values():
+        stored = held["messages"].get(answer.message_id, {"status": "lost", "text": ""})
+        if stored["status"] != "complete" or not stored["text"].startswith(answer.text):
+            lines.append(
+                f"{answer.message_id} ({answer.fault}): {stored['status']}, {len(answer.text)} characters seen,"
+                f" {len(stored['text'])} stored, withdrawn {answer.withdrawn} times, last event {answer.last_seq}"
+            )
+    return lines[:NAMED]
+
+
 def percentile(values: list[float], share: float) -> float | None:
     return sorted(values)[int(share * (len(values) - 1))] if values else None
 
@@ -224,6 +238,7 @@ def played(
         f"refused and tried again, by status: {dict(sorted(ledger.refused.items()))}",
         f"Milvus: {cluster.milvus.calls()}",
         f"doubled or lost: {twice}",
+        *not_whole(ledger, held),
     ]
     return lines, notes, found
 

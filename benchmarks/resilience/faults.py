@@ -65,6 +65,7 @@ class Answer:
     last_seq: int = 0
     final: str = ""
     ended: float = 0.0
+    withdrawn: int = 0
 
     @property
     def text(self) -> str:
@@ -198,6 +199,9 @@ class User:
         if event["type"] == "chunk":
             answer.seen.append((time.monotonic(), event["content"]))
             self.first_chunk.set()
+        elif event["type"] == "withdrawn":  # the reader's page takes the text away, too
+            answer.seen.clear()
+            answer.withdrawn += 1
         elif event["type"] in FINAL:
             answer.final = event["type"]
             answer.ended = time.monotonic()

@@ -22,6 +22,7 @@ from feedback.curation.gaps import (
     gap_document_add,
     gap_list,
     gap_mark,
+    gap_ranking,
     gap_results_take,
     gaps_refresh,
 )
@@ -46,11 +47,12 @@ def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     chosen = {name: request.GET.get(name, "") for name in FILTERS}
     if chosen["state"] not in KnowledgeGap.State.values:
         chosen["state"] = KnowledgeGap.State.OPEN
-    page = Paginator(gap_list(**chosen), A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(gap_ranking(**chosen), A_PAGE).get_page(request.GET.get("page"))
     context = {
         "section": "review",
         "access": access,
         "page": page,
+        "gaps": gap_list().filter(pk__in=[gap.pk for gap in page]),
         "known": set(collections_known(access.user).values_list("pk", flat=True)),
         "states": KnowledgeGap.State.choices,
         "chosen": chosen,
