@@ -85,6 +85,15 @@ def answer_save_partial(
     return saved
 
 
+def answer_keep(*, message_id: uuid.UUID, run_id: uuid.UUID) -> bool:
+    """A sign of life. False: the answer is no longer this run's to write."""
+    try:
+        answer_lease(message_id, run_id=run_id).renew()
+    except LeaseLostError:
+        return False
+    return True
+
+
 def _text_save(message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
     try:
         answer_lease(message_id, run_id=run_id, status=STREAMING).renew(text=text)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Coroutine
+import logging
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from opentelemetry.context import attach, get_current
@@ -12,6 +13,7 @@ from opentelemetry.context import attach, get_current
 from ragsite.core.database import own_database_thread
 from ragsite.core.log_ids import current_request
 
+logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _detached: set[asyncio.Task[Any]] = set()
@@ -38,6 +40,15 @@ def detach(work: Coroutine[Any, Any, Result], *, is_optional: bool = False) -> a
     kept.add(task)
     task.add_done_callback(kept.discard)
     return task
+
+
+async def cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel side tasks, and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(result, Exception):
+            logger.warning("a run's side task ended with %s: %s", type(result).__name__, result)
 
 
 def detached_tasks() -> list[asyncio.Task[Any]]:

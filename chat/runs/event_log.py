@@ -117,10 +117,14 @@ CLAIMED = "CLAIMED"  # the reply to a writer whose log belongs to another one by
 # KEYS: the stream, the name of its writer where one has claimed it. ARGV: writer, number of the event, the event,
 # seconds that both are kept. Nothing is added to a stream that was flushed: its beginning is lost.
 APPEND = f"""
-if ARGV[2] == '1' then
-    redis.call('DEL', KEYS[1], KEYS[2])
-end
 local holder = redis.call('GET', KEYS[2])
+if ARGV[2] == '1' then
+    redis.call('DEL', KEYS[1])
+    if holder ~= ARGV[1] then
+        redis.call('DEL', KEYS[2])
+        holder = false
+    end
+end
 if holder and holder ~= ARGV[1] then
     return '{CLAIMED}'
 end

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
+from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
 
 from chat.messages.data import SOURCE_FIELDS, source_value
@@ -43,11 +44,23 @@ def answers_being_written() -> dict[uuid.UUID, datetime]:
 def answer_declare_left(*, message_id: uuid.UUID, lease_expires_at: datetime) -> bool:
     """End the lease of a run whose process has died. False: it has shown a sign of life since, or none at all yet: on a
     busy machine nobody may be listening for seconds after the question was stored."""
-    never_renewed = F("created_at") + (timedelta(seconds=answers.STALE_AFTER_S) + FIRST_SIGN)
     rows = Message.objects.filter(
-        pk=message_id, lease_expires_at=lease_expires_at, lease_expires_at__gt=never_renewed
+        pk=message_id, lease_expires_at=lease_expires_at, lease_expires_at__gt=_never_renewed()
     )
     return bool(rows.update(lease_expires_at=timezone.now()))
+
+
+def answer_was_begun(message_id: uuid.UUID) -> bool:
+    """Whether its run has shown a sign of life: before, nobody has been shown anything of the answer."""
+    unbegun = Message.objects.filter(
+        pk=message_id, text="", lease_expires_at__lte=_never_renewed(), taken_over=0
+    )
+    return not unbegun.exists()
+
+
+def _never_renewed() -> CombinedExpression:
+    """Until when the lease of a question lasts whose run has not shown a sign of life."""
+    return F("created_at") + (timedelta(seconds=answers.STALE_AFTER_S) + FIRST_SIGN)
 
 
 def answer_take(

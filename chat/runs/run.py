@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
@@ -28,11 +30,12 @@ from chat.runs.answers import (
     Outcome,
     answer_finish,
     answer_hand_over,
+    answer_keep,
     answer_save_partial,
 )
 from chat.runs.assistants import assistant_tell
 from chat.runs.attachments import attachments_await
-from chat.runs.detached import detach
+from chat.runs.detached import cancelled, detach
 from chat.runs.endings import DELETED, INTERNAL, TIMED_OUT, ending, error_event, failure_of
 from chat.runs.event_log import Event
 from chat.runs.follow_ups import follow_ups_begin
@@ -57,12 +60,9 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 End = Literal["stopped", "interrupted", "timeout", "refused", "handed_over"]
 
-SAVE_EVERY_S = (
-    0.6  # an answer being written is stored this often: a kill costs its last second at most
-)
-CANCEL_GRACE_S = (
-    2.0  # a workflow that does not react to its cancellation for this long is left behind
-)
+SAVE_EVERY_S = 0.6  # an answer being written is stored this often: a kill costs a second at most
+CANCEL_GRACE_S = 2.0  # a workflow that ignores its cancellation for this long is left behind
+LATE_S = 3.0  # a run that begins so long after its rows were stored may have lost its answer to another process
 STORE_AGAIN_S = 0.4  # between attempts to store an answer while the database is away
 
 
@@ -102,6 +102,7 @@ class Run:
         self._end: End | None = None
         self._ending = asyncio.Event()
         self._complete: Answer | None = None  # as it was stored
+        self._made_at = time.monotonic()
 
     def work_early(self) -> None:
         """Begin to look for the answer; on the event loop."""
@@ -115,8 +116,15 @@ class Run:
             self._work.add_done_callback(_log_failure)
 
     async def start(self) -> None:
-        """Begin to answer. On return the log is there to be read, and the open tabs of the conversation know of it."""
+        """Begin to answer. On return the log is there to be read, and the open tabs of the conversation know of it.
+
+        Where this process stalled before, and another one has the answer by now, nothing is begun.
+        """
         message = self.message
+        if await self._was_lost():
+            logger.warning("message %s is answered by another process", message.pk)
+            self.give_up()
+            return
         give_up(str(message.session_id))  # what is looked for below the answer before
         run_entered(self)
         metrics.running.inc()
@@ -138,9 +146,8 @@ class Run:
         if self._joins:
             sources = self._begun.sources if self._begun else ()
             self.events.join(self._joins, sources, writer=str(self._token))
-            if (
-                self._joins.text and not self._begun
-            ):  # nothing to go on from: it is written from its beginning
+        if self._joins and self._joins.seq:
+            if self._joins.text and not self._begun:  # nothing to go on from: it is written again
                 await self.events.withdrawn()
             self.task = detach(to_its_end())
             return
@@ -156,6 +163,12 @@ class Run:
             await self.events.begin(self._begun)
         self.task = detach(to_its_end())
         await answer_announce(message, again=self.again)
+
+    async def _was_lost(self) -> bool:
+        """While this process stalled: what was made just now is its own, which costs no look."""
+        is_late = time.monotonic() - self._made_at > LATE_S
+        keep = partial(answer_keep, message_id=self.message.pk, run_id=self._token)
+        return is_late and not await database_call(keep)
 
     @property
     def _user_id(self) -> int | None:
@@ -177,7 +190,7 @@ class Run:
             outcome = await self._answer()
         finally:
             # The final write waits for the last partial one, so that it can't be overwritten.
-            await _cancelled(beside)
+            await cancelled(beside)
         if self._end == "handed_over" and outcome.status == "interrupted":
             await self._hand_over()
         else:
@@ -380,14 +393,6 @@ class Run:
     async def _listen_for_stop(self) -> None:
         await stop_asked(self.message.pk)
         self.end("stopped")
-
-
-async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    for result in await asyncio.gather(*tasks, return_exceptions=True):
-        if isinstance(result, Exception):
-            logger.warning("a run's side task ended with %s: %s", type(result).__name__, result)
 
 
 def _log_failure(work: asyncio.Task[Any]) -> None:

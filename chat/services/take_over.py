@@ -24,6 +24,7 @@ from chat.runs.left_answers import (
     answer_leave,
     answer_shown,
     answer_take,
+    answer_was_begun,
     answers_being_written,
 )
 from chat.runs.recorded import Recorded, recorded
@@ -42,6 +43,7 @@ from retrieval.engine.workflows.base import require_writer
 
 logger = logging.getLogger(__name__)
 LOOK_EVERY_S = 1.0  # a run shows a sign of life more often
+NOTHING = Recorded(seq=0, text="")
 
 
 async def answers_take_over() -> None:
@@ -86,6 +88,8 @@ async def answer_take_over(message_id: UUID) -> Run | None:
         shown = recorded(await get_event_log().whole(str(message_id)))
     except EventLogGoneError:  # Redis is away: it is looked at again
         return None
+    if shown is None and not await database_call(answer_was_begun, message_id):
+        shown = NOTHING  # its process died, or stalls, before its first event
     if shown is None or shown.ended:
         await _leave(message_id, shown)
         return None
@@ -123,6 +127,8 @@ async def _all_shown(
     await log.claim(str(message_id), writer=str(token))
     whole = recorded(await log.whole(str(message_id)))
     if whole is None:
+        if shown is NOTHING:
+            return shown, sources
         raise EventLogGoneError(message_id)
     if whole.seq == shown.seq:
         return shown, sources

@@ -14,9 +14,11 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.utils import timezone
 
 from chat.models import Message
+from chat.runs import run as run_module
 from chat.runs.answers import STALE_AFTER_S
 from chat.runs.event_log import close_event_log, get_event_log
 from chat.runs.left_answers import answer_declare_left
+from chat.runs.run import Run
 from chat.runs.running import runs_shut_down
 from chat.runs.stopping import is_listened_for
 from chat.services import take_over
@@ -46,7 +48,7 @@ async def _engine_of_this_test() -> AsyncIterator[None]:
     await close_engine()
 
 
-async def left(api: Api, *events: dict[str, Any]) -> Message:
+async def left(api: Api, *events: dict[str, Any], has_log: bool = True) -> Message:
     """An answer of which this was shown when its process died."""
 
     def make() -> Any:
@@ -66,6 +68,8 @@ async def left(api: Api, *events: dict[str, Any]) -> Message:
         )
 
     message: Message = await sync_to_async(make)()
+    if not has_log:
+        return message
     for seq, event in enumerate([{"type": "started"}, *events], 1):
         await get_event_log().append(
             str(message.pk), {"seq": seq, "message_id": str(message.pk), **event}
@@ -134,6 +138,49 @@ async def test_without_a_model_it_ends_with_all_that_was_shown(api: Api, offline
         BEGINNING,
         "interrupted",
     )
+
+
+async def test_one_whose_process_died_before_its_first_event_is_answered(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    message = await left(api, has_log=False)
+    run = await answer_take_over(message.pk)
+    assert run is not None and run.task is not None
+    await run.task
+    answer = await ended(api, message)
+    assert (answer["status"], answer["answer"]) == ("complete", "".join(workflow.chunks))
+    events = await get_event_log().whole(str(message.pk))
+    assert [events[0]["type"], events[-1]["type"]] == ["started", "done"]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+
+
+async def test_one_that_had_begun_and_whose_log_is_lost_is_not_written_again(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    message = await left(api, has_log=False)
+    renewed = message.created_at + timedelta(seconds=STALE_AFTER_S + 2)
+    later = Message.objects.filter(pk=message.pk)
+    await later.aupdate(created_at=timezone.now() - timedelta(minutes=1), lease_expires_at=renewed)
+    await later.aupdate(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    assert await answer_take_over(message.pk) is None
+    assert (await ended(api, message))["status"] == "interrupted"
+    assert workflow.questions == []
+
+
+async def test_a_process_that_stalled_does_not_begin_what_another_one_has_taken_over(
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "LATE_S", -1.0)
+    message = await left(api, has_log=False)
+    former = await sync_to_async(Message.objects.select_related("session").get)(pk=message.pk)
+    successor = await answer_take_over(message.pk)
+    assert successor is not None and successor.task is not None
+    late = Run(former, successor.question)
+    await late.start()
+    assert late.task is None
+    await successor.task
+    assert (await ended(api, message))["status"] == "complete"
+    assert len(workflow.questions) == 1
 
 
 async def test_readers_are_told_the_end_of_one_whose_collections_have_gone(
