@@ -17,6 +17,7 @@ from chat.review.roles import DeskAccess
 from chat.runs.budgets import site_sums
 from ragsite.administration.budgets import budget_list, budget_remove, budget_set
 from ragsite.core.errors import AppError, NotFoundError
+from ragsite.core.text import row_id
 
 BUDGETS_A_PAGE = 50
 NAMES_OFFERED = 200
@@ -55,8 +56,8 @@ def _act(request: HttpRequest, access: DeskAccess) -> None:
     match request.POST.get("action"):
         case "set":
             budget_set(by=access.user, **values)
-        case "remove" if (number := request.POST.get("budget", "")).isdecimal():
-            budget_remove(by=access.user, budget_id=int(number))
+        case "remove" if number := row_id(request.POST.get("budget", "")):
+            budget_remove(by=access.user, budget_id=number)
         case _:
             raise NotFoundError
 
@@ -65,8 +66,7 @@ def _given(request: HttpRequest, problems: list[str]) -> dict[str, str]:
     """What stands in the form: what was refused, or the budget that is to be changed."""
     if problems:
         return {name: request.POST.get(name, "") for name in GIVEN}
-    number = request.GET.get("edit", "")
-    budget = budget_list().filter(pk=int(number)).first() if number.isdecimal() else None
+    budget = budget_list().filter(pk=row_id(request.GET.get("edit", ""))).first()
     if budget is None:
         return dict.fromkeys(GIVEN, "")
     return {

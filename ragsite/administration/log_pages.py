@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import MAXYEAR, date, datetime, time, timedelta
 from typing import Any
 
 from django import forms
@@ -24,10 +24,15 @@ from chat.review.roles import DeskAccess
 from feedback.curation.transfer.csv_table import BYTE_ORDER_MARK, table_lines
 from ragsite.administration.log import KINDS, Entry, LogFilters, LogPage, log_page_of
 from ragsite.core.database import database_call, own_database_thread
+from ragsite.core.errors import InvalidInputError
+from ragsite.core.messages import worded
 
 ENTRIES_A_PAGE = 100
 ENTRIES_AT_ONCE = 1_000  # of the file
 FILTERS = ("by", "kind", "since", "until")
+FIRST_DAY = date(
+    1970, 1, 1
+)  # nothing is older; the first and last days of the calendar have no midnight everywhere
 HEAD = ("at", "by", "kind", "what", "of", "changes")
 
 
@@ -62,7 +67,20 @@ class LogFilterForm(forms.Form):
 
 
 def _midnight(day: date) -> datetime:
-    return timezone.make_aware(datetime.combine(day, time.min))
+    return timezone.make_aware(datetime.combine(max(day, FIRST_DAY), time.min))
+
+
+def _before(text: str) -> datetime | None:
+    """As the link to what is earlier writes it. Raises InvalidInputError."""
+    if not text:
+        return None
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        moment = None
+    if moment is None or timezone.is_naive(moment) or not FIRST_DAY.year <= moment.year < MAXYEAR:
+        raise InvalidInputError(worded("“before” is no date and time with its zone."))
+    return moment
 
 
 @never_cache
@@ -72,7 +90,7 @@ def log_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     form = LogFilterForm(request.GET)
     page = LogPage([], None)
     if form.is_valid():
-        before = parse_datetime(request.GET.get("before", ""))
+        before = _before(request.GET.get("before", ""))
         page = _read(form.chosen(before), ENTRIES_A_PAGE, access)
     context = {
         "section": "administration",

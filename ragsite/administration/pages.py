@@ -24,6 +24,7 @@ from chat.review.roles import SHIPPED, DeskAccess
 from ragsite.administration import people
 from ragsite.administration.state import figures, health_parts, matters, versions
 from ragsite.core.errors import AppError, NotFoundError
+from ragsite.core.text import row_id
 
 PEOPLE_A_PAGE = 50
 GROUPS_SHOWN = 200
@@ -96,7 +97,7 @@ def person_page(request: HttpRequest, *, access: DeskAccess, user_id: int) -> Ht
 def _action(request: HttpRequest, user: User, by: User) -> Callable[[], None]:
     match request.POST.get("action"):
         case "change":
-            chosen = [int(key) for key in request.POST.getlist("groups") if key.isdecimal()]
+            chosen = [key for text in request.POST.getlist("groups") if (key := row_id(text))]
             group_ids = chosen if by.is_superuser else None
             role = request.POST.get("role", "")
             return partial(people.person_change, user=user, by=by, role=role, group_ids=group_ids)

@@ -29,6 +29,7 @@ _BLANKS = re.compile(
 _FORMULA = re.compile(r"'*\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 MAX_FILE_NAME_CHARS = 300
 MAX_SUFFIX_CHARS = 20
+MAX_ID = 2**63 - 1  # of a row, in every database
 
 
 def encodable(text: str) -> str:
@@ -58,6 +59,15 @@ def clean_json(value: Any) -> Any:
             return clean_json(value.item())
         case _:
             return clean_text(str(value))
+
+
+def row_id(text: str) -> int | None:
+    """The id that digits from outside name; None: of no row. Thousands of digits are no number to Python, and more than
+    MAX_ID none to a database."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_ID))):
+        return None
+    number = int(text)
+    return number if number <= MAX_ID else None
 
 
 def clean_line(text: str) -> str:
