@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -240,6 +241,48 @@ def test_who_leaves_is_named_no_more(root: User, monkeypatch: pytest.MonkeyPatch
     assert "leaver" not in kept and "example.org" not in kept
     AdminEntry.objects.all().delete()
     assert "leaver" not in page(root)
+
+
+@pytest.mark.parametrize("name", ["张三", "o'neill-\"x", "leaver"])
+def test_names_of_any_script_and_those_before_a_renaming_are_forgotten(
+    root: User, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(current_app, "send_task", lambda *_, **__: None)
+    leaver = UserFactory(username="before", is_staff=True)
+    collection = CollectionFactory(owner=root, name="shared")
+    client = sure(root)
+    person_of = {"content_type__model": "collectionperson"}
+    shared = {"people": [{"username": "before", "role": "reader"}], "visibility": "shared"}
+    changed = client.patch(
+        f"/api/collections/{collection.pk}", shared, content_type="application/json"
+    )
+    assert changed.status_code == 200, changed.content
+    fields = {
+        "username": "after",
+        "is_staff": "on",
+        "is_active": "on",
+        "date_joined_0": "2026-01-01",
+        "date_joined_1": "10:00",
+    }
+    address = reverse("admin:auth_user_change", args=[leaver.pk])
+    assert client.post(address, fields).status_code == 302
+    User.objects.filter(pk=leaver.pk).update(username=name)
+    budget = {"action": "set", "subject": "user", "name": name, "day": "5", "month": ""}
+    assert client.post("/administration/budgets/", budget).status_code == 302
+    group = Group.objects.create(name="Library")
+    renamed(client, group, name)
+    assert LogEntry.objects.filter(**person_of).exists()
+    leaver.refresh_from_db()
+    deletion_start(user=leaver)
+    deletions_do()
+    assert not User.objects.filter(pk=leaver.pk).exists()
+    kept = list(LogEntry.objects.values_list("object_repr", "changes"))
+    admins = list(
+        AdminEntry.objects.exclude(content_type__model="group").values_list("object_repr")
+    )
+    for gone in ("before", name):
+        assert gone not in repr(kept) and json.dumps(gone) not in json.dumps(kept)
+        assert gone not in repr(admins)
 
 
 def test_it_is_kept_as_long_as_the_log_of_the_desk(root: User, rag_settings: Any) -> None:

@@ -50,6 +50,33 @@ from tests.factories import (
 )
 
 pytestmark = pytest.mark.django_db
+# What an account did for others, or is part of, and which is not given out: stays without it, or goes with it.
+NOT_OWNED = {
+    "admin.LogEntry.user",
+    "auditlog.LogEntry.actor",
+    "auth.User_groups.user",
+    "auth.User_user_permissions.user",
+    "chat.AnswerReview.assignee",
+    "chat.AnswerReview.state_by",
+    "chat.AnswerReview.user",  # a copy of what is in the answer
+    "chat.Assistant_people.user",
+    "feedback.CuratedAnswer.created_by",
+    "feedback.CuratedAnswer.ended_by",
+    "feedback.GapDocument.added_by",
+    "feedback.GapRequest.ended_by",
+    "feedback.GoldenQuestion.created_by",
+    "feedback.KnowledgeGap.assignee",
+    "feedback.KnowledgeGap.state_by",
+    "feedback.ManualBoost.created_by",
+    "feedback.ManualBoost.ended_by",
+    "feedback.Revision.live_by",
+    "feedback.Revision.made_by",
+    "retrieval.CollectionPerson.user",
+    "retrieval.DocumentChange.by",
+    "retrieval.Document.reviewed_by",
+    "retrieval.IngestJob.user",
+    "retrieval.ShareReply.user",
+}
 FILE = b"# Fees\n\nThe deposit is EUR 300.\n"
 
 
@@ -170,6 +197,16 @@ async def test_an_export_comes_in_pieces_to_its_owner_alone(async_client: AsyncC
         io.BytesIO(b"".join([piece async for piece in response.streaming_content]))
     )
     assert json.loads(archive.read("auth/user.json"))[0]["username"] == user.username
+
+
+def test_every_table_that_names_an_account_is_given_out_or_known_not_to_be() -> None:
+    named = set()
+    for relation in User._meta.get_fields(include_hidden=True):
+        field = getattr(relation, "field", None)
+        if relation.auto_created and isinstance(field, ForeignKey | OneToOneField):
+            named.add(f"{field.model._meta.label}.{field.name}")
+    owned = {f"{label}.{way}" for way, labels in personal_data.OWNED.items() for label in labels}
+    assert named - owned == NOT_OWNED
 
 
 # ------------------------------------------------------------------------------------------------ deletion

@@ -26,7 +26,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.http import StreamingHttpResponse
 from django.utils import timezone
@@ -202,8 +202,10 @@ def _erase(user: User) -> bool:
         rows = _rows(label, user)
         while batch := list(rows.values_list("pk", flat=True)[:at_once]):
             rows.model._default_manager.filter(pk__in=batch).delete()
-    _forget_name(user)
-    _forget_changes(user)
+    _forget_in_answers(user)
+    names = _names_of(user)
+    _forget_at_the_desk(user, names)
+    _forget_changes(user, names)
     with transaction.atomic():
         of_user = LogEntry.objects.filter(
             content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)
@@ -212,35 +214,96 @@ def _erase(user: User) -> bool:
         return bool(User.objects.filter(pk=user.pk).delete()[0])
 
 
-def _forget_name(user: User) -> None:
+def _names_of(user: User) -> set[str]:
+    """The address, and the user name with those before it, as far as the log of changes has them."""
+    names = {user.get_username(), user.email}
+    for entry in _changes_of(user).iterator(chunk_size=ROWS_AT_ONCE):
+        names.update(entry.changes.get("username", ()))
+    return names - {"", "None", FORGOTTEN}
+
+
+def _changes_of(user: User) -> QuerySet[AuditEntry]:
+    of_user = ContentType.objects.get_for_model(User)
+    entries: QuerySet[AuditEntry] = AuditEntry.objects.filter(
+        content_type=of_user, object_id=user.pk
+    )
+    return entries
+
+
+def _forget_in_answers(user: User) -> None:
+    """In those that others got and that the person had checked or written: they bear the name of that day."""
+    answers = apps.get_model("chat.Message")._default_manager
+    checked = apps.get_model("feedback.CuratedAnswer")._default_manager.filter(created_by=user)
+    ids = {str(key) for key in checked.values_list("pk", flat=True)}
+    if ids:
+        given = answers.filter(curated__isnull=False).only("curated", "reason", "wordings")
+        for answer in given.iterator(chunk_size=ROWS_AT_ONCE):
+            if answer.curated["id"] in ids:
+                _forget_in_answer(answer, "curated")
+    ended = apps.get_model("feedback.GapRequest")._default_manager.filter(ended_by=user)
+    questions = ended.exclude(message=None).values("message__reply_to")
+    written = answers.filter(reply_to__in=questions, written_by__isnull=False)
+    for answer in written.iterator(chunk_size=ROWS_AT_ONCE):
+        _forget_in_answer(answer, "written_by")
+
+
+@transaction.atomic
+def _forget_in_answer(answer: Any, column: str) -> None:
+    """Its path, too. column: where the name stands beside a day."""
+    said = getattr(answer, column)
+    name = said["by"]
+    if name == FORGOTTEN:
+        return
+    for step in answer.decision_steps.all():
+        step.summary = step.summary.replace(name, FORGOTTEN)
+        step.detail = _without(step.detail, name, within=True)
+        step.save(update_fields=["summary", "detail"])
+    answer.reason = answer.reason.replace(name, FORGOTTEN)
+    answer.wordings = _without(answer.wordings, name, within=True)
+    setattr(answer, column, {**said, "by": FORGOTTEN})
+    answer.save(update_fields=[column, "reason", "wordings"])
+
+
+def _forget_at_the_desk(user: User, names: set[str]) -> None:
     """In the log of the desk, which stays."""
-    name = user.get_username()
     events = apps.get_model("chat.DeskEvent")._default_manager
     events.filter(by=user).update(by_name=FORGOTTEN)
-    in_detail = Q(detail__from=name) | Q(detail__to=name) | Q(detail__filters__user=name)
-    for event in events.filter(in_detail | Q(detail__filters__reviewer=name)).iterator(
-        chunk_size=ROWS_AT_ONCE
-    ):
-        event.detail = _without(event.detail, name)
-        event.save(update_fields=["detail"])
+    for name in names:
+        in_detail = Q(detail__from=name) | Q(detail__to=name) | Q(detail__filters__user=name)
+        for event in events.filter(in_detail | Q(detail__filters__reviewer=name)).iterator(
+            chunk_size=ROWS_AT_ONCE
+        ):
+            event.detail = _without(event.detail, name)
+            event.save(update_fields=["detail"])
 
 
-def _forget_changes(user: User) -> None:
-    """In the log of what staff changed, which stays: what it holds of the account, and its name elsewhere."""
-    of_user = ContentType.objects.get_for_model(User)
-    entries = AuditEntry.objects.filter(content_type=of_user, object_id=user.pk)
-    entries.update(object_repr=FORGOTTEN, changes={})
-    for name in filter(None, (user.get_username(), user.email)):
-        named = Q(changes__icontains=name) | Q(object_repr__icontains=name)
-        for entry in AuditEntry.objects.filter(named).iterator(chunk_size=ROWS_AT_ONCE):
+def _forget_changes(user: User, names: set[str]) -> None:
+    """In the logs of what staff changed, which stay: what they hold of the account, and its names elsewhere."""
+    LogEntry.objects.filter(object_repr__in=names).update(object_repr=FORGOTTEN)
+    for name in names:
+        named = Q(changes__icontains=_as_stored(name)) | Q(object_repr=name)
+        others = AuditEntry.objects.filter(named).exclude(pk__in=_changes_of(user).values("pk"))
+        for entry in others.iterator(chunk_size=ROWS_AT_ONCE):
             entry.changes = _without(entry.changes, name)
             entry.object_repr = _without(entry.object_repr, name)
             entry.save(update_fields=["changes", "object_repr"])
+    _changes_of(user).update(object_repr=FORGOTTEN, changes={})  # last: they know the names
 
 
-def _without(value: Any, name: str) -> Any:
-    if isinstance(value, dict):
-        return {key: _without(held, name) for key, held in value.items()}
-    if isinstance(value, list):
-        return [_without(held, name) for held in value]
+def _as_stored(text: str) -> str:
+    """Within JSON, as the database compares its text: SQLite has it as it was written, in ASCII."""
+    return json.dumps(text, ensure_ascii=connection.vendor == "sqlite")[1:-1]
+
+
+def _without(value: Any, name: str, *, within: bool = False) -> Any:
+    """within: in sentences, too, and in what they are called by."""
+    match value:
+        case dict():
+            keys = [key.replace(name, FORGOTTEN) if within else key for key in value]
+            held = [_without(one, name, within=within) for one in value.values()]
+            return dict(zip(keys, held, strict=True))
+        case list():
+            return [_without(held, name, within=within) for held in value]
+        case str() if within:
+            return value.replace(name, FORGOTTEN)
     return FORGOTTEN if value == name else value

@@ -8,6 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from feedback.curation.curated import LiveCuratedAnswers
+from ragsite.accounts.personal_data import deletion_start, deletions_do
 from ragsite.core.errors import UnavailableError
 from tests.chat.conftest import Api
 from tests.factories import UserFactory
@@ -56,3 +57,18 @@ async def test_who_has_it_written_anew_gets_another(
     first = (await api.ask(QUESTION)).json()
     again = (await api.call("post", f"/api/messages/{first['message_id']}/regenerate")).json()
     assert (first["curated"] is not None, again["curated"]) == (True, None)
+
+
+async def test_answers_that_others_got_lose_the_name_of_a_curator_who_leaves(
+    api: Api, online: Any, transactional_db: None
+) -> None:
+    chunk = await sync_to_async(passage)("Students may borrow ten books.")
+    curator = await sync_to_async(UserFactory)(username="mei", first_name="Mei", last_name="Lam")
+    await sync_to_async(save_answer)(curator, chunk)
+    asked = (await api.ask(QUESTION)).json()
+    assert "Mei Lam" in str(asked)
+    await sync_to_async(deletion_start)(user=curator)
+    await sync_to_async(deletions_do)()
+    told = (await api.call("get", f"/api/messages/{asked['message_id']}")).json()
+    assert told["curated"]["by"] == "–" and told["answer"] == TEXT
+    assert "Mei Lam" not in str(told)

@@ -496,6 +496,18 @@ def test_of_an_asker_who_is_deleted_the_open_question_stays_without_name_and_rem
     assert reply(curator, request_id).status_code == 200
 
 
+def test_a_reply_stays_without_the_name_of_its_writer_who_is_deleted(
+    owner: User, asker: User, campus: Collection
+) -> None:
+    answer = refused(asker, campus)
+    assert reply(owner, send(answer).json()["id"], "At the gate.").status_code == 200
+    deletion_start(user=owner)
+    deletions_do()
+    messages = api_of(asker).get(f"/api/sessions/{answer.session_id}/messages").json()["results"]
+    shown = messages[-1]
+    assert (shown["answer"], shown["written_by"]["by"]) == ("At the gate.", "–")
+
+
 def test_old_questions_without_a_conversation_go(
     asker: User, campus: Collection, rag_settings: Any
 ) -> None:
