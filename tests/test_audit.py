@@ -14,6 +14,7 @@ from auditlog.models import LogEntry
 from celery import current_app
 from django.contrib.admin.models import LogEntry as AdminEntry
 from django.contrib.auth.models import Group, User
+from django.contrib.contenttypes.models import ContentType
 from django.test import AsyncClient, Client
 from django.urls import reverse
 from django.utils import timezone
@@ -171,6 +172,17 @@ def test_people_who_are_no_staff_and_commands_leave_nothing(root: User) -> None:
     )
     assert created.status_code == 201
     assert LogEntry.objects.get().object_repr == "theirs"
+
+
+def test_a_change_of_a_field_or_table_that_is_gone_is_shown_as_it_was(root: User) -> None:
+    renamed(client_of(root), Group.objects.create(name="Library"), "Libraries")
+    entry = LogEntry.objects.get()
+    entry.changes = {"nickname": ["Lib", "Libs"]}
+    entry.save()
+    assert "<ins>Libs</ins>" in page(root)
+    ContentType.objects.filter(pk=entry.content_type_id).update(model="gone")
+    ContentType.objects.clear_cache()
+    assert "<ins>Libs</ins>" in page(root)
 
 
 def test_the_values_are_for_superusers_alone(root: User) -> None:

@@ -233,12 +233,16 @@ def _changes(row: AuditEntry, model: type[Model] | None) -> Iterator[Change]:
             yield Change(shown, old, new)
 
 
-def _field_name(model: type[Model] | None, name: str) -> str:
+def _field_of(model: type[Model] | None, name: str) -> Any:
+    """None: there is none any more; the log is older than some changes of the tables."""
     try:
-        described = model._meta.get_field(name) if model else None
+        return model._meta.get_field(name) if model else None
     except FieldDoesNotExist:
-        described = None
-    return capfirst(str(getattr(described, "verbose_name", name)))
+        return None
+
+
+def _field_name(model: type[Model] | None, name: str) -> str:
+    return capfirst(str(getattr(_field_of(model, name), "verbose_name", name)))
 
 
 def _value(model: type[Model] | None, name: str, text: str) -> str:
@@ -247,7 +251,7 @@ def _value(model: type[Model] | None, name: str, text: str) -> str:
         return ""
     if model is not None and model._meta.label == "constance.Constance":
         return _setting(text)
-    choices = dict(getattr(model._meta.get_field(name), "flatchoices", ())) if model else {}
+    choices = dict(getattr(_field_of(model, name), "flatchoices", ()))
     return str(choices.get(text, text))[:VALUE_CHARS]
 
 
