@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
-from django.db.models import Sum
+from django.db.models import Max, Sum
 from django.utils.translation import gettext as _
 
 from chat.models import UsageDay
@@ -23,21 +23,25 @@ from ragsite.core.text import spreadsheet_cell
 TokensBy = Literal["model", "person"]
 NOBODY = worded("The site's own work and deleted accounts")
 SHOWN = 50  # on the dashboard
-COLUMNS = ("prompt_tokens", "completion_tokens", "usd")
+COLUMNS = ("prompt_tokens", "completion_tokens", "usd", "usd_at_least")
 ENDS = (Decimal("0.01"), Decimal("0.0001"))
 
 
 def tokens_by(*, access: DeskAccess, by: TokensBy, days: Days) -> list[dict[str, Any]]:
-    """Rows of `{"key", "label", "prompt_tokens", "completion_tokens", "usd", "without_price"}`, most tokens first.
+    """Rows of `{"key", "label", "prompt_tokens", "completion_tokens", "usd", "usd_at_least", "without_price"}`, most
+    tokens first.
 
-    usd: of the models whose price is known, None where none is; without_price: the other ones that were used. Both are
-    empty where the model server is the house's own. Raises RightMissingError: people are for those who see names.
+    usd: of the models whose price is known, None where none is; usd_at_least: it may have been more, as large prompts
+    of a model cost more; without_price: the other ones that were used. These are empty where the model server is the
+    house's own. Raises RightMissingError: people are for those who see names.
     """
     if by == "person":
         access.require("names")
     rows = UsageDay.objects.filter(day__gte=days.since, day__lte=days.until).order_by()
     grouped = rows.values("model", *(["user__username"] if by == "person" else [])).annotate(
-        prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens")
+        prompt=Sum("prompt_tokens"),
+        completion=Sum("completion_tokens"),
+        largest=Max("prompt_tokens"),  # all that somebody sent on a day, hence no prompt is larger
     )
     priced = has_prices()
     found: dict[str, dict[str, Any]] = {}
@@ -60,6 +64,7 @@ def token_tables(*, access: DeskAccess, days: Days) -> list[dict[str, Any]]:
         rows = localized(tokens_by(access=access, by=by, days=days))
         for row in rows[:SHOWN]:
             row["price"] = "" if row["usd"] is None else dollars(row["usd"])
+            row["sign"] = "≥" if row["usd_at_least"] else "≈"
         title, column = titles[by]
         more = max(0, len(rows) - SHOWN)
         tables.append(
@@ -79,6 +84,7 @@ def _nothing(key: str, by: TokensBy) -> dict[str, Any]:
         "prompt_tokens": 0,
         "completion_tokens": 0,
         "usd": None,
+        "usd_at_least": False,
         "without_price": [],
     }
 
@@ -88,11 +94,13 @@ def _add_price(total: dict[str, Any], row: dict[str, Any]) -> None:
         model=row["model"],
         prompt_tokens=int(row["prompt"]),
         completion_tokens=int(row["completion"]),
+        most_prompt_tokens=row["largest"],
     )
     if price is None:
         total["without_price"].append(row["model"])
     else:
-        total["usd"] = (total["usd"] or Decimal()) + price
+        total["usd"] = (total["usd"] or Decimal()) + price.usd
+        total["usd_at_least"] = total["usd_at_least"] or price.at_least
 
 
 def dollars(price: Decimal) -> str:
@@ -108,5 +116,6 @@ def tokens_csv(rows: Sequence[dict[str, Any]], *, by: TokensBy) -> str:
     for row in rows:
         usd = "" if row["usd"] is None else row["usd"].quantize(ENDS[1])
         label = spreadsheet_cell(str(localized(row["label"])))
-        writer.writerow([label, row["prompt_tokens"], row["completion_tokens"], usd])
+        at_least = "yes" if row["usd_at_least"] else ""
+        writer.writerow([label, row["prompt_tokens"], row["completion_tokens"], usd, at_least])
     return BYTE_ORDER_MARK + file.getvalue()

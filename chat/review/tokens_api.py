@@ -43,6 +43,9 @@ class TokensRowSerializer(serializers.Serializer[Any]):
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
     usd = serializers.FloatField(allow_null=True)
+    usd_at_least = serializers.BooleanField(
+        help_text="It may have been more: large prompts of a model cost more."
+    )
     without_price = serializers.ListField(child=serializers.CharField())
 
 

@@ -53,6 +53,18 @@ def test_each_model_and_person_has_its_tokens_and_what_they_cost(elsewhere: None
     ]
 
 
+def test_a_day_of_many_prompts_is_not_priced_as_one_large_prompt(elsewhere: None) -> None:
+    """gpt-5.4 costs $2.50 and $15 per million tokens, and more in prompts of over 272,000 tokens."""
+    used(UserFactory(), model="gpt-5.4")
+    used(UserFactory(), model="gpt-5.4", prompt_tokens=200_000, completion_tokens=0)
+    client = client_of(person("Administrators"))
+    by_model = client.get(PATH, SPAN).json()["rows"]
+    assert (by_model[0]["usd"], by_model[0]["usd_at_least"]) == (pytest.approx(4.5), True)
+    by_person = client.get(PATH, {**SPAN, "by": "person"}).json()["rows"]
+    assert [row["usd_at_least"] for row in by_person] == [True, False]
+    assert "≥ $4.50" in client.get("/review/dashboard/", SPAN).content.decode()
+
+
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:8000/v1", "http://vllm:8000/v1", "http://10.0.0.5/v1"]
 )
@@ -70,7 +82,10 @@ def test_people_are_for_those_who_see_names_and_files_are_logged() -> None:
     assert "By person" not in reviewer.get("/review/dashboard/", SPAN).content.decode()
     file = client_of(person("Administrators")).get(PATH, {**SPAN, "by": "person", "format": "csv"})
     lines = file.content.decode("utf-8-sig").splitlines()
-    assert lines == ["person,prompt_tokens,completion_tokens,usd", "'=ann,1000000,100000,"]
+    assert lines == [
+        "person,prompt_tokens,completion_tokens,usd,usd_at_least",
+        "'=ann,1000000,100000,,",
+    ]
     assert DeskEvent.objects.get().detail["with_names"] is True
     assert client_of(UserFactory()).get(PATH, SPAN).status_code == 404
 
