@@ -31,7 +31,7 @@ from ragsite.operations.notifications import api as notifications_api
 from ragsite.operations.notifications import pages as notification_pages
 from ragsite.palette import palette
 from ragsite.schema_view import SchemaView
-from ragsite.web.manifest import manifest
+from ragsite.web.manifest import manifest, share
 
 _STARTED = timezone.now()
 
@@ -72,7 +72,8 @@ urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),
     path("texts.js", script_texts, name="script_texts"),
     path("palette.json", palette, name="palette"),
-    path("manifest.webmanifest", manifest, name="manifest"),
+    path("manifest/<slug:language>.webmanifest", manifest, name="manifest"),
+    path("share/", share, name="share"),
     path("accounts/", pages.account, name="account"),
     path("accounts/tokens/<uuid:token_id>/revoke/", pages.revoke_token, name="token_revoke"),
     path("accounts/sign-out-everywhere/", pages.leave_everywhere, name="sign_out_everywhere"),

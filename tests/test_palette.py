@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.staticfiles import finders
@@ -54,24 +55,41 @@ def test_a_temporary_chat_is_offered_where_it_may_be_chosen(settings: Any) -> No
     assert client.get("/palette.json").json()["temporary"] is False
 
 
-def test_the_manifest_is_there_before_signing_in_and_its_icons_are(client: Client) -> None:
-    response = client.get("/manifest.webmanifest", headers={"Accept-Language": "zh-hant"})
-    manifest = response.json()
-    assert response["Content-Type"] == "application/manifest+json"
-    assert (manifest["display"], manifest["lang"]) == ("standalone", "zh-hant")
+@pytest.mark.parametrize("language", ["en", "zh-hans", "zh-hant"])
+def test_the_manifest_is_there_before_signing_in_and_its_icons_are(
+    client: Client, language: str
+) -> None:
+    page = client.get("/accounts/login/", headers={"Accept-Language": language})
+    address = f"/manifest/{language}.webmanifest"
+    assert f'<link rel="manifest" href="{address}">' in page.content.decode()
+    manifest = client.get(address).json()
+    assert (manifest["display"], manifest["lang"]) == ("standalone", language)
     assert {icon["purpose"] for icon in manifest["icons"]} == {"any", "maskable"}
     for icon in manifest["icons"]:
         assert finders.find(icon["src"].removeprefix("/static/")), icon
-    assert (
-        '<link rel="manifest" href="/manifest.webmanifest">'
-        in client.get("/accounts/login/").content.decode()
-    )
 
 
-def test_what_a_phone_shares_survives_the_sign_in(client: Client) -> None:
-    target = client.get("/manifest.webmanifest").json()["share_target"]
-    assert target["params"] == {"title": "title", "text": "text", "url": "url"}
-    response = client.get(target["action"], {"text": "How many books?"})
-    assert (
-        response.headers["Location"] == "/accounts/login/?next=/%3Ftext%3DHow%2Bmany%2Bbooks%253F"
-    )
+def test_the_manifest_is_the_same_for_everybody_and_may_be_kept(client: Client) -> None:
+    address = "/manifest/en.webmanifest"
+    strangers = Client().get(address, headers={"Accept-Language": "zh-hant"})
+    client.cookies["django_language"] = "zh-hans"
+    client.force_login(UserFactory(username="mei"))
+    own = client.get(address)
+    assert own.content == strangers.content
+    assert own["Content-Type"] == "application/manifest+json"
+    assert own["Cache-Control"] == "public, max-age=3600" and not own.cookies
+    assert client.get("/manifest/xx.webmanifest").json()["lang"] == "en"
+
+
+def test_what_a_phone_shares_stands_in_no_address_and_is_kept_by_its_browser_alone() -> None:
+    client = Client(enforce_csrf_checks=True)
+    target = client.get("/manifest/en.webmanifest").json()["share_target"]
+    assert (target["method"], target["enctype"]) == ("POST", "application/x-www-form-urlencoded")
+    sent = urlencode({"title": "Rules", "text": "</textarea>How many?", "url": "https://a.b/c"})
+    page = client.post(target["action"], sent, content_type=target["enctype"])
+    assert page.status_code == 200 and "no-store" in page["Cache-Control"]
+    assert "sessionid" not in page.cookies
+    html = page.content.decode()
+    assert "data-shared>Rules\n&lt;/textarea&gt;How many?\nhttps://a.b/c</textarea>" in html
+    for nothing in (client.get(target["action"]), client.post(target["action"])):
+        assert nothing["Location"] == "/"

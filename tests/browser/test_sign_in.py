@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import DESKTOP, PHONE, Site
 from tests.browser.test_journey import sign_up
 from tests.running_site import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+OpenPage = Callable[..., Page]
+
+
+SHARE = """text => {
+  const form = document.createElement("form");
+  Object.assign(form, { method: "post", action: "/share/" });
+  const field = Object.assign(document.createElement("input"), { name: "text", value: text });
+  form.append(field);
+  document.body.append(form);
+  form.submit();
+}"""  # as a phone does from its sheet
+
+
+def test_what_a_phone_shares_waits_in_the_tab_until_somebody_signed_in(open_page: OpenPage) -> None:
+    page = open_page(PHONE)
+    page.goto("/accounts/login/")
+    page.evaluate(SHARE, "How many books?")
+    page.wait_for_url("**/accounts/login/?next=/")
+    sign_up(page)
+    question = page.get_by_label("Your question")
+    expect(question).to_have_value("How many books?")
+    assert "books" not in page.url and page.locator(".message").count() == 0
+    question.fill("")
+    page.reload()
+    expect(question).to_have_value("")
 
 
 def test_with_a_passkey_alone(site: Site, browser: Browser) -> None:

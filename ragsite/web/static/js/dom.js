@@ -156,3 +156,28 @@ export const store = {
     }
   },
 };
+
+const SHARED = "ragsite.shared";
+
+/** What was shared with the site, for the time of this tab. */
+export const sharedText = {
+  /** Whether it could be kept. @param {string} text */
+  keep(text) {
+    try {
+      sessionStorage.setItem(SHARED, text);
+      return true;
+    } catch {
+      return false;
+    }
+  },
+  /** Once; empty: nothing was. */
+  take() {
+    try {
+      const text = sessionStorage.getItem(SHARED) || "";
+      sessionStorage.removeItem(SHARED);
+      return text;
+    } catch {
+      return "";
+    }
+  },
+};

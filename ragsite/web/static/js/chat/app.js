@@ -1,6 +1,6 @@
 // The chat page: joins the session list, the thread, the composer and the connection.
 import { api } from "../api.js";
-import { bootData, byId, icon, replace } from "../dom.js";
+import { bootData, byId, icon, replace, sharedText } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { lookForModel, taskProblem } from "../document_tasks.js";
 import { announcer, errorToast, menuButton, toast } from "../ui.js";
@@ -24,7 +24,6 @@ const SEARCHED_CHARS = 60;
 const FOLLOW_UPS_MS = 10_000; // after an answer, in which they are mostly found
 const USED_UP = "budget_used_up";
 const UNREADABLE = "assistant_collections_unreadable";
-const ONCE = ["temporary", "title", "text", "url"]; // parameters of the address: of the palette, and of what was shared
 
 /** @type {Boot.Chat} */
 const boot = bootData();
@@ -492,5 +491,7 @@ const address = new URLSearchParams(location.search);
 openSession(boot.session?.id || null, boot.session?.title || "", { push: false, isTemporary: boot.temporary === "allowed" && address.has("temporary") });
 if (!boot.session && address.size) {
   composer.begin(address).then(beginTask).catch(errorToast);
-  if (ONCE.some((name) => address.has(name))) history.replaceState(history.state, "", "/"); // a reload does not do it twice
+  if (address.has("temporary")) history.replaceState(history.state, "", "/"); // a reload does not do it twice
 }
+const shared = boot.session ? "" : sharedText.take();
+if (shared) composer.takeShared(shared);

@@ -15,7 +15,6 @@ import { QuestionBox } from "./question_box.js";
 
 // Looks on the web by itself where the documents hold nothing, unless the user has switched that off.
 const WEB_BY_ITSELF = "dual_loop";
-const SHARED = ["title", "text", "url"]; // parameters of the manifest's share target
 
 export class Composer extends QuestionBox {
   /**
@@ -133,16 +132,14 @@ export class Composer extends QuestionBox {
     if (assistant) this.assistant.choose(await api.get(`/api/assistants/${encodeURIComponent(assistant)}`));
     const words = await this.named.name(address);
     if (words) this.input.value = words;
-    else this.takeShared(address);
     this.changed();
   }
 
-  /** What a phone shared with the site, behind what was written before; it is not sent. @param {URLSearchParams} address */
-  takeShared(address) {
-    const shared = SHARED.map((name) => address.get(name)?.trim()).filter(Boolean).join("\n");
-    if (!shared) return;
+  /** What a phone shared with the site, behind what was written before; it is not sent. @param {string} shared */
+  takeShared(shared) {
     const text = [this.input.value.trim(), shared].filter(Boolean).join("\n");
     this.input.value = text.slice(0, this.limits.message_chars);
+    this.changed();
     if (text.length > this.limits.message_chars) toast(gettext("What was shared is too long for a question: its end was left out."), { ms: 8000 });
   }
 
