@@ -4,16 +4,10 @@ from allauth.urls import urlpatterns as allauth_urlpatterns
 from csp.constants import SELF, UNSAFE_INLINE
 from csp.decorators import csp_update
 from django.contrib import admin
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
 from django.templatetags.static import static
 from django.urls import include, path
-from django.utils import timezone
-from django.views.decorators.cache import cache_control
-from django.views.decorators.gzip import gzip_page
-from django.views.decorators.http import last_modified
 from django.views.generic.base import RedirectView
-from django.views.i18n import JavaScriptCatalog, set_language
+from django.views.i18n import set_language
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from ragsite.accounts import api, pages
@@ -32,17 +26,7 @@ from ragsite.operations.notifications import pages as notification_pages
 from ragsite.palette import palette
 from ragsite.schema_view import SchemaView
 from ragsite.web.manifest import manifest, share
-
-_STARTED = timezone.now()
-
-
-@cache_control(no_cache=True)
-@last_modified(lambda _request: _STARTED)
-@gzip_page
-def script_texts(request: HttpRequest) -> HttpResponseBase:
-    """The texts of the pages' scripts in the reader's language."""
-    return JavaScriptCatalog.as_view(packages=["ragsite"])(request)
-
+from ragsite.web.script_texts import script_texts
 
 # Swagger UI writes style attributes while it draws; its scripts are files of ours.
 swagger = SpectacularSwaggerSplitView.as_view(url_name="schema", http_method_names=["get", "head"])
@@ -70,7 +54,7 @@ urlpatterns = [
     path("administration/log/export/", log_pages.log_export, name="administration_log_export"),
     path("accounts/invitation/<str:token>/", administration.invitation_page, name="invitation"),
     path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),
-    path("texts.js", script_texts, name="script_texts"),
+    path("texts/<slug:page>.js", script_texts, name="script_texts"),
     path("palette.json", palette, name="palette"),
     path("manifest/<slug:language>.webmanifest", manifest, name="manifest"),
     path("share/", share, name="share"),

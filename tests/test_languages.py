@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client
+
+from ragsite.web.script_texts import ENTRIES, scripts_of
+from tests.texts import SCRIPT_CALL
 
 COOKIE = settings.LANGUAGE_COOKIE_NAME
 
@@ -27,7 +32,7 @@ def test_a_page_before_sign_in_is_in_the_browsers_language(
     assert f'<html lang="{language}">' in html
     assert f"<h1>{heading}</h1>" in html
     assert "Accept-Language" in response["Vary"]
-    assert (f"texts.js?{language}" in html) == (language != "en")
+    assert (f"/texts/sign_in.js?{language}" in html) == (language != "en")
 
 
 @pytest.mark.django_db
@@ -71,3 +76,49 @@ def test_errors_are_in_the_readers_language(client: Client, path: str, words: st
         else response.content.decode()
     )
     assert words in body
+
+
+def texts_of(client: Client, page: str) -> dict[str, Any]:
+    """What Django's catalogue for scripts holds, by its English text."""
+    response = client.get(f"/texts/{page}.js", headers={"accept-language": "zh-TW"})
+    assert response["Content-Type"] == "text/javascript; charset=utf-8"
+    found = re.search(r"const newcatalog = (\{.*\});", response.content.decode())
+    assert found
+    texts: dict[str, Any] = json.loads(found[1])
+    return texts
+
+
+@pytest.mark.parametrize("page", ["chat", "sign_in"])
+def test_a_page_has_all_texts_of_its_own_scripts_and_of_what_they_fetch_later(
+    client: Client, page: str
+) -> None:
+    own = texts_of(client, page)
+    everything = texts_of(client, "all")
+    scripts = scripts_of(page)
+    called = {
+        json.loads(text)
+        for script in scripts
+        for text, _many in SCRIPT_CALL.findall(script.read_text("utf-8"))
+    }
+    assert called and called.intersection(everything) <= own.keys() <= everything.keys()
+    assert len(own) < 0.7 * len(everything)
+    names = {script.name for script in scripts}
+    assert page != "chat" or {"path.js", "source_panel.js", "palette.js", "install.js"} <= names
+
+
+@pytest.mark.parametrize(
+    ("page", "templates"),
+    [("chat", ("app.html", "chat/chat.html")), ("sign_in", ("accounts/_page.html",))],
+)
+def test_the_scripts_of_a_page_are_those_of_its_templates(
+    page: str, templates: tuple[str, ...]
+) -> None:
+    texts = [(settings.BASE_DIR / "templates" / name).read_text("utf-8") for name in templates]
+    named = re.findall(r"""type="module" src="{% static 'js/([\w/]+\.js)' %}""", "".join(texts))
+    assert set(named) == set(ENTRIES[page])
+
+
+def test_the_texts_of_a_page_go_over_the_line_small_and_no_page_is_made_up(client: Client) -> None:
+    sent = client.get("/texts/chat.js?zh-hant", headers={"accept-encoding": "gzip"})
+    assert len(sent.content) < 10_000
+    assert client.get("/texts/else.js").status_code == 404

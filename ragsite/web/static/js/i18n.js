@@ -1,5 +1,5 @@
 // The interface's texts in the reader's language. A page in another language than English loads Django's catalogue for
-// scripts (/texts.js) before any module runs; without it every text is as it is written here.
+// scripts (/texts/) before any module runs; without it every text is as it is written here.
 
 /** The language of the page, for dates and numbers. */
 export const LOCALE = globalThis.document?.documentElement?.lang || "en";
