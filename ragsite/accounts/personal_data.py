@@ -218,7 +218,7 @@ def _names_of(user: User) -> set[str]:
     """The address, and the user name with those before it, as far as the log of changes has them."""
     names = {user.get_username(), user.email}
     for entry in _changes_of(user).iterator(chunk_size=ROWS_AT_ONCE):
-        names.update(entry.changes.get("username", ()))
+        names.update((entry.changes or {}).get("username", ()))
     return names - {"", "None", FORGOTTEN}
 
 
@@ -236,7 +236,7 @@ def _forget_in_answers(user: User) -> None:
     checked = apps.get_model("feedback.CuratedAnswer")._default_manager.filter(created_by=user)
     ids = {str(key) for key in checked.values_list("pk", flat=True)}
     if ids:
-        given = answers.filter(curated__isnull=False).only("curated", "reason", "wordings")
+        given: QuerySet[Any] = answers.filter(curated__isnull=False)
         for answer in given.iterator(chunk_size=ROWS_AT_ONCE):
             if answer.curated["id"] in ids:
                 _forget_in_answer(answer, "curated")

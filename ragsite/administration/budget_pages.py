@@ -66,7 +66,8 @@ def _given(request: HttpRequest, problems: list[str]) -> dict[str, str]:
     """What stands in the form: what was refused, or the budget that is to be changed."""
     if problems:
         return {name: request.POST.get(name, "") for name in GIVEN}
-    budget = budget_list().filter(pk=row_id(request.GET.get("edit", ""))).first()
+    number = row_id(request.GET.get("edit", ""))
+    budget = budget_list().filter(pk=number).first() if number else None
     if budget is None:
         return dict.fromkeys(GIVEN, "")
     return {

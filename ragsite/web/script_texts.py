@@ -44,18 +44,11 @@ def script_texts(request: HttpRequest, page: str) -> HttpResponseBase:
 class _Texts(JavaScriptCatalog):
     """Django's, with less of it, and letters as they are: escaped they take twice as much."""
 
-    page: str
-
-    def get(self, request: HttpRequest, *args: Any, page: str, **kwargs: Any) -> HttpResponseBase:
-        self.page = page
-        response: HttpResponseBase = super().get(request, *args, **kwargs)
-        return response
-
     def get_catalog(self) -> dict[str, Any]:
         texts: dict[str, Any] = super().get_catalog()
-        if not ENTRIES[self.page]:
+        if not ENTRIES[self.kwargs["page"]]:
             return texts
-        scripts = _source(self.page)
+        scripts = _source(self.kwargs["page"])
         return {key: text for key, text in texts.items() if _as_written(key) in scripts}
 
     def render_to_response(self, context: dict[str, Any], **_: Any) -> HttpResponse:
