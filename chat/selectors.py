@@ -86,7 +86,7 @@ def with_message_count(sessions: QuerySet[Session]) -> QuerySet[Session]:
 
 
 def _with_listed(sessions: QuerySet[Session]) -> QuerySet[Session]:
-    """What `chat.messages.data.session_data` shows of each."""
+    """What `chat.messages.sessions.SessionSerializer` shows of each."""
     return with_message_count(sessions).prefetch_related("shares")
 
 

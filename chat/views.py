@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 from chat.api.assistants import assistants_data
 from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
 from chat.labels import script_efforts, script_labels
-from chat.messages.data import session_data, session_title
+from chat.messages.sessions import SessionSerializer, session_title
 from chat.models import Session
 from chat.runs.budgets import has_budgets
 from chat.selectors import session_get
@@ -27,6 +27,7 @@ from chat.services.attachments import MAX_FILES
 from chat.services.default_assistant import default_assistant
 from chat.services.sharing import share_open, shared_entries
 from chat.services.suggestions import suggestions
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import NotFoundError
 from ragsite.core.storage import MIB
@@ -49,7 +50,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
     live_settings.refresh()
     session = _own_session(request, session_id) if session_id else None
     boot = {
-        "session": session_data(session) if session else None,
+        "session": rendered(SessionSerializer, session) if session else None,
         "assistant": _default_assistant(asking_user(request)),
         "username": request.user.get_username(),
         "limits": {

@@ -18,6 +18,7 @@ from chat.models.assistants import MAX_INSTRUCTIONS, MAX_STARTER_CHARS, MAX_STAR
 from chat.services.assistants import assistant_create, assistant_update
 from ragsite.core.api.fields import FlagField, ListField, StrictSerializer, TextField
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
+from ragsite.core.api.rendering import TimestampField, rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import PermissionDeniedError
@@ -124,8 +125,8 @@ class AssistantSerializer(serializers.Serializer[Any]):
     default = serializers.BooleanField()
     owned = serializers.BooleanField()
     version = serializers.IntegerField()
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
+    created_at = TimestampField()
+    updated_at = TimestampField()
 
 
 def assistants_data(user: Any, assistants: Sequence[Assistant]) -> list[dict[str, Any]]:
@@ -141,7 +142,10 @@ def assistants_data(user: Any, assistants: Sequence[Assistant]) -> list[dict[str
         }
         for row in owned.prefetch_related("groups", "people")
     }
-    return [_data(assistant, addresses, shared.get(assistant.pk)) for assistant in assistants]
+    return [
+        rendered(AssistantSerializer, _data(assistant, addresses, shared.get(assistant.pk)))
+        for assistant in assistants
+    ]
 
 
 def _data(
@@ -162,7 +166,7 @@ def _data(
         "version",
     )
     return {
-        "id": str(assistant.pk),
+        "id": assistant.pk,
         **{name: getattr(assistant, name) for name in plain},
         "owner": assistant.owner.username if assistant.owner else None,
         "collections": seen,
@@ -170,8 +174,8 @@ def _data(
         **(shared or {"groups": [], "people": []}),
         "default": assistant.is_default,
         "owned": shared is not None,
-        "created_at": assistant.created_at.isoformat(),
-        "updated_at": assistant.updated_at.isoformat(),
+        "created_at": assistant.created_at,
+        "updated_at": assistant.updated_at,
     }
 
 

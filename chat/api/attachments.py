@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from chat import selectors
 from chat.services.attachments import attachments_open
 from ragsite.core.api.fields import QuerySerializer, StrictSerializer, checked
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.knowledge.api.document_serializers import DocumentSerializer
@@ -88,4 +89,4 @@ class AttachmentsApi(APIView):
         )
         entries = documents_store(user, files, collection)
         body = {"session_id": collection.conversation_id, "documents": entries}
-        return Response(AttachedSerializer(body).data, status=status.HTTP_202_ACCEPTED)
+        return Response(rendered(AttachedSerializer, body), status=status.HTTP_202_ACCEPTED)

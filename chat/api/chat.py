@@ -14,7 +14,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
-from chat.api.answer_serializers import AnswerSerializer
 from chat.api.event_schema import EVENTS
 from chat.api.question_serializers import (
     AskSerializer,
@@ -31,6 +30,7 @@ from chat.api.streaming import (
     wants_events,
 )
 from chat.errors import MessageNotFoundError
+from chat.messages.answer_serializers import AnswerSerializer
 from chat.messages.data import message_data
 from chat.models import Message
 from chat.runs.answers import answers_mark_interrupted

@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer
 from rest_framework import serializers
 
-from chat.api.answer_serializers import AnswerSerializer, SourceSerializer, StepSerializer
+from chat.messages.answer_serializers import AnswerSerializer, SourceSerializer, StepSerializer
 from ragsite.core.api.schema import FixedTextField, event_stream
 
 Fields = Mapping[str, Any]

@@ -14,6 +14,7 @@ from ragsite.core.api.fields import (
     StrictSerializer,
     TextField,
 )
+from ragsite.core.api.rendering import TimestampField
 from ragsite.core.localized import localized
 from ragsite.core.messages import worded
 
@@ -69,36 +70,6 @@ class UnshareSerializer(StrictSerializer):
     scope = serializers.ChoiceField(choices=Share.Scope.choices, required=False)
 
 
-class SessionSerializer(serializers.Serializer[Any]):
-    """A conversation without its messages."""
-
-    id = serializers.UUIDField()
-    title = serializers.CharField()
-    workflow = serializers.CharField(help_text="Last asked with.")
-    collections = serializers.ListField(
-        child=serializers.CharField(), help_text="Last asked in; none: none was named."
-    )
-    assistant = serializers.DictField(
-        child=serializers.CharField(), help_text="{id, name} of the one last asked by; empty: none."
-    )
-    temporary = serializers.BooleanField(
-        help_text="Not listed, not at the review desk, and deleted at `expires_at`."
-    )
-    expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: it is kept.")
-    pinned = serializers.BooleanField()
-    archived = serializers.BooleanField()
-    folder = serializers.CharField(help_text="Empty: in none.")
-    shared = serializers.ListField(
-        child=serializers.CharField(), help_text="site, link: how others may read it."
-    )
-    found = serializers.CharField(
-        required=False, help_text="In a list that is searched: the words, as they stand."
-    )
-    message_count = serializers.IntegerField()
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-
-
 class FolderSerializer(serializers.Serializer[Any]):
     """A folder of conversations; it is there as long as one is in it."""
 
@@ -111,8 +82,8 @@ class SharedSerializer(serializers.Serializer[Any]):
 
     scope = serializers.CharField(help_text="site or link.")
     url = serializers.URLField()
-    created_at = serializers.DateTimeField(help_text="It is shown as it was then.")
-    expires_at = serializers.DateTimeField(allow_null=True)
+    created_at = TimestampField(help_text="It is shown as it was then.")
+    expires_at = TimestampField(allow_null=True)
 
 
 class SharesSerializer(serializers.Serializer[Any]):

@@ -17,12 +17,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
-from chat.api.answer_serializers import AnswerSerializer
 from chat.api.chat import MessagePages
 from chat.api.session_serializers import (
     FolderSerializer,
     SessionBeginSerializer,
-    SessionSerializer,
     SessionUpdateSerializer,
     SharedSerializer,
     ShareSerializer,
@@ -30,7 +28,9 @@ from chat.api.session_serializers import (
     UnshareSerializer,
 )
 from chat.api.streaming import ChatView
-from chat.messages.data import message_data, session_data
+from chat.messages.answer_serializers import AnswerSerializer
+from chat.messages.data import message_data
+from chat.messages.sessions import SessionSerializer
 from chat.models import Session, Share
 from chat.runs.answers import answers_mark_interrupted
 from chat.services.export import session_export
@@ -39,6 +39,7 @@ from chat.services.sharing import session_share, session_unshare, share_list, sh
 from chat.services.temporary import session_begin
 from ragsite.core.api.fields import QuerySerializer, checked
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
+from ragsite.core.api.rendering import rendered, rendered_list
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 
@@ -99,7 +100,8 @@ class SessionListApi(ChatView):
         def rows(page: Sequence[Session]) -> list[dict[str, Any]]:
             found = selectors.excerpts(page, search) if search else {}
             return [
-                session_data(session) | {"found": found.get(session.pk, "")} for session in page
+                rendered(SessionSerializer, session) | {"found": found.get(session.pk, "")}
+                for session in page
             ]
 
         return Pages().answer(sessions, self, rows)
@@ -114,7 +116,7 @@ class SessionListApi(ChatView):
         user = asking_user(request)
         body = checked(SessionBeginSerializer, request.data)
         session = session_begin(user=user, temporary=body.get("temporary"))
-        return Response(session_data(session), status=201)
+        return Response(rendered(SessionSerializer, session), status=201)
 
 
 class SessionApi(ChatView):
@@ -124,7 +126,7 @@ class SessionApi(ChatView):
         session = await sync_to_async(selectors.session_get)(
             user=asking_user(request), session_id=session_id
         )
-        return Response(session_data(session))
+        return Response(rendered(SessionSerializer, session))
 
     @extend_schema(
         request=SessionUpdateSerializer,
@@ -139,9 +141,8 @@ class SessionApi(ChatView):
             # Before the input is checked: a 400 could tell others that the session exists.
             selectors.session_get(user=user, session_id=session_id)
             changes = checked(SessionUpdateSerializer, request.data)
-            return Response(
-                session_data(session_update(user=user, session_id=session_id, changes=changes))
-            )
+            session = session_update(user=user, session_id=session_id, changes=changes)
+            return Response(rendered(SessionSerializer, session))
 
         return await sync_to_async(change)()
 
@@ -162,7 +163,7 @@ class FolderListApi(ChatView):
     def get(self, request: Request) -> Response:
         """The folders of your conversations, by name."""
         folders = selectors.folder_list(user=asking_user(request))
-        return Pages().answer(folders, self, list)
+        return Pages().answer(folders, self, lambda page: rendered_list(FolderSerializer, page))
 
 
 class SessionShareApi(ChatView):
@@ -171,7 +172,8 @@ class SessionShareApi(ChatView):
         """How it is shared now."""
         shares = share_list(user=asking_user(request), session_id=session_id)
         listed = [_shared(request, share) for share in shares]
-        return Response({"shares": listed, "links_allowed": settings.SHARE_LINKS})
+        shown = {"shares": listed, "links_allowed": settings.SHARE_LINKS}
+        return Response(rendered(SharesSerializer, shown))
 
     @extend_schema(
         request=ShareSerializer,
@@ -186,7 +188,7 @@ class SessionShareApi(ChatView):
         share = session_share(
             user=user, session_id=session_id, scope=body["scope"], expires_at=body.get("expires_at")
         )
-        return Response(_shared(request, share))
+        return Response(rendered(SharedSerializer, _shared(request, share)))
 
     @extend_schema(request=UnshareSerializer, responses={204: None}, tags=["sessions"])
     def delete(self, request: Request, session_id: UUID) -> Response:
@@ -205,8 +207,8 @@ def _shared(request: Request, share: Share) -> dict[str, Any]:
     return {
         "scope": share.scope,
         "url": request.build_absolute_uri(share_path(share)),
-        "created_at": share.created_at.isoformat(),
-        "expires_at": share.expires_at.isoformat() if share.expires_at else None,
+        "created_at": share.created_at,
+        "expires_at": share.expires_at,
     }
 
 

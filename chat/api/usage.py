@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from chat.runs.budgets import PERIODS, allowances
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.user import asking_user
 
 
@@ -41,5 +42,5 @@ class UsageApi(APIView):
     )
     def get(self, request: Request) -> Response:
         """The tokens that you have used today and this month, and what is left of them."""
-        found = allowances(asking_user(request))
-        return Response(UsageOfCallerSerializer({"allowances": found}).data)
+        shown = {"allowances": allowances(asking_user(request))}
+        return Response(rendered(UsageOfCallerSerializer, shown))

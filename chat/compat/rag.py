@@ -25,6 +25,7 @@ from chat.models import Message
 from chat.runs.event_log import FINAL_TYPES, Event
 from chat.services.ask import ask
 from ragsite.core.api.fields import StrictSerializer, checked, read_body
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, PermissionDeniedError
@@ -85,9 +86,8 @@ class RagQueryApi(ChatView):
             }
             for step in message["decision_path"]
         ]
-        return Response(
-            {"answer": message["answer"], "sources": _source_names(message), "steps": steps}
-        )
+        shown = {"answer": message["answer"], "sources": _source_names(message), "steps": steps}
+        return Response(rendered(RagAnswerSerializer, shown))
 
 
 class RagQueryStreamApi(ChatView):

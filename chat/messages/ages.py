@@ -80,11 +80,11 @@ def _age(
         added_at = added_at.replace(tzinfo=UTC)
     overdue = review_due is not None and not replaced and review_due < timezone.localdate()
     return {
-        "added_at": added_at.isoformat() if added_at else None,
+        "added_at": added_at,
         "version": version,
         "replaced": replaced,
         "policy_year": policy_year,
-        "review_due": review_due.isoformat() if review_due else None,
+        "review_due": review_due,
         "overdue": overdue,
     }
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from chat.messages.data import evidence_address
+from chat.messages.sources import evidence_address
 from retrieval.engine.text.markers import CITATION
 
 RAGSITE = (

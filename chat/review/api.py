@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from chat.api.answer_serializers import AnswerSerializer
+from chat.messages.answer_serializers import AnswerSerializer
 from chat.models import AnswerReview, DeskEvent
 from chat.review.data import answer_detail, offered_collections, review_data
 from chat.review.export import export_lines
@@ -49,6 +49,7 @@ from ragsite.core.api.fields import (
     checked,
 )
 from ragsite.core.api.pagination import page_of
+from ragsite.core.api.rendering import rendered, rendered_list
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
 
@@ -289,14 +290,13 @@ class AnswersApi(DeskView):
             before=chosen.get("before", ""),
         )
         offered = offered_collections(self.access)
+        rows = [review_data(row, access=self.access, offered=offered) for row in page.rows]
         return Response(
             {
                 "count": answers.count(),
                 "next": _link(request, "after", page.after),
                 "previous": _link(request, "before", page.before),
-                "results": [
-                    review_data(row, access=self.access, offered=offered) for row in page.rows
-                ],
+                "results": rendered_list(ReviewSerializer, rows),
             }
         )
 
@@ -309,7 +309,7 @@ class AnswerApi(DeskView):
         """All of one answer. That it was read is kept in the log."""
         row = answer_review_get(message_id=message_id)
         readings_log(user=self.access.user, rows=AnswerReview.objects.filter(pk=row.pk))
-        return Response(answer_detail(row, access=self.access))
+        return Response(rendered(ReviewDetailSerializer, answer_detail(row, access=self.access)))
 
     @schema(
         operation_id="review_answer_mark",
@@ -323,7 +323,8 @@ class AnswerApi(DeskView):
             message_id=message_id,
             changes=checked(ChangesSerializer, request.data),
         )
-        return Response(review_data(answer_review_get(message_id=message_id), access=self.access))
+        row = answer_review_get(message_id=message_id)
+        return Response(rendered(ReviewSerializer, review_data(row, access=self.access)))
 
 
 class ExportApi(DeskView):
@@ -375,7 +376,8 @@ class StatsApi(DeskView):
         days = Days(query.get("from"), query.get("to"))
         by = query["by"]
         rows = localized(stats_by(access=self.access, by=by, days=days))
-        return Response(_head(by, days) | {"totals": totals(days=days), "rows": rows})
+        shown = _head(by, days) | {"totals": totals(days=days), "rows": rows}
+        return Response(rendered(StatsSerializer, shown))
 
 
 class CompareApi(DeskView):
@@ -389,7 +391,8 @@ class CompareApi(DeskView):
         query = checked(CompareQuery, request.query_params)
         days = Days(query.get("from"), query.get("to"))
         rows = compare_workflows(access=self.access, days=days)
-        return Response(_head(query["by"], days) | {"notes": localized(list(NOTES)), "rows": rows})
+        shown = _head(query["by"], days) | {"notes": localized(list(NOTES)), "rows": rows}
+        return Response(rendered(CompareSerializer, shown))
 
 
 def _head(by: str, days: Days) -> dict[str, Any]:

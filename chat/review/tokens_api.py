@@ -16,6 +16,7 @@ from chat.review.prices import has_prices
 from chat.review.stats import Days
 from chat.review.tokens import tokens_by, tokens_csv
 from ragsite.core.api.fields import checked
+from ragsite.core.api.rendering import rendered
 from ragsite.core.localized import localized
 
 
@@ -75,7 +76,7 @@ class TokensApi(DeskView):
         span = {"since": str(days.since), "until": str(days.until)}
         if query["format"] == "json":
             data = {"by": by, **span, "has_prices": has_prices(), "rows": localized(rows)}
-            return Response(TokensSerializer(data).data)
+            return Response(rendered(TokensSerializer, data))
         self.access.require("export")
         named = {"from": span["since"], "to": span["until"]}
         export_log(access=self.access, filters=named, with_names=by == "person")

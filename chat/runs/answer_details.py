@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from chat.messages.data import source_columns, source_spans
+from chat.messages.sources import source_columns, source_spans
 from chat.models import DecisionStep, FilledPrompt, Message, Source
 from ragsite.core.text import clean_json, clean_text
 from retrieval.engine import values

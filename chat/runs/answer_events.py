@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
-from chat.messages.data import source_data
+from chat.messages.answer_serializers import StepSerializer
+from chat.messages.sources import source_data
 from chat.runs.event_log import Event, get_event_log
 from chat.runs.recorded import Recorded
+from ragsite.core.api.rendering import rendered
 from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
 from retrieval.engine.steps.answer.continuation import PartialAnswer
@@ -91,13 +94,13 @@ class AnswerEvents(EventSink):
 
     async def step_finished(self, step: StepRecord) -> None:
         if not self._closed:
-            entry = clean_json(localized(step.as_dict()))
+            entry = _step_data(step)
             content = entry["summary"] or entry["name"].replace("_", " ")
             await self.emit({"type": "reasoning", "content": content, "step": entry})
 
     async def tool_called(self, tool: str, content: str, step: StepRecord) -> None:
         if not self._closed:
-            entry = clean_json(localized(step.as_dict()))
+            entry = _step_data(step)
             content = clean_text(localized(content))
             await self.emit({"type": "tool_call", "content": content, "tool": tool, "step": entry})
 
@@ -147,6 +150,12 @@ class AnswerEvents(EventSink):
             await self.emit(
                 {"type": "sources", "sources": [source_data(source) for source in sources]}
             )
+
+
+def _step_data(step: StepRecord) -> dict[str, Any]:
+    """In the active language."""
+    entry: dict[str, Any] = clean_json(localized(rendered(StepSerializer, step.as_dict())))
+    return entry
 
 
 def _markers(sources: Sequence[Source]) -> list[int]:

@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
 
-from chat.messages.data import SOURCE_FIELDS, source_value
+from chat.messages.sources import SOURCE_COLUMNS, source_value
 from chat.models import DecisionStep, Message, Source
 from chat.runs import answers
 from chat.runs.answer_details import fitted, sources_store
@@ -136,5 +136,5 @@ def _store_shown(message_id: uuid.UUID, shown: Recorded) -> tuple[values.Source,
 
 def _row_of_data(message: Message, data: Mapping[str, Any]) -> Source:
     """A source that is not stored, from what was sent of it."""
-    columns = {name: data[name] for name in SOURCE_FIELDS if name in data}
+    columns = {name: data[name] for name in SOURCE_COLUMNS if name in data}
     return Source(message=message, **columns)

@@ -10,8 +10,11 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from chat import selectors
-from chat.messages.data import cited_page, message_record, session_data, session_title
+from chat.messages.data import message_record
+from chat.messages.sessions import SessionSerializer, session_title
+from chat.messages.sources import cited_page
 from chat.models import Message, Session
+from ragsite.core.api.rendering import rendered
 
 
 def session_export(*, user: User, session: Session, as_json: bool) -> tuple[str, str, str]:
@@ -19,7 +22,10 @@ def session_export(*, user: User, session: Session, as_json: bool) -> tuple[str,
     messages = list(selectors.message_list(user=user, session=session))
     name = slugify(session_title(session), allow_unicode=True)[:60].strip("-") or str(session.pk)
     if as_json:
-        data = {"session": session_data(session), "messages": list(map(message_record, messages))}
+        data = {
+            "session": rendered(SessionSerializer, session),
+            "messages": list(map(message_record, messages)),
+        }
         return f"{name}.json", "application/json", json.dumps(data, ensure_ascii=False, indent=2)
     return f"{name}.md", "text/markdown; charset=utf-8", _markdown(session, messages)
 

@@ -21,8 +21,9 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.safestring import mark_safe
 
 from chat import selectors
-from chat.messages.data import cited_page, weak_sentences
+from chat.messages.data import weak_sentences
 from chat.messages.rendering import reachable, render_answer
+from chat.messages.sources import cited_page
 from chat.models import Message, Session, Share, Source
 from chat.services.temporary import TemporaryChatError
 from ragsite.core.errors import (

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 
 from chat import selectors
 from chat.errors import AnswerInProgressError
-from chat.messages.data import source_value
+from chat.messages.sources import source_value
 from chat.models import Message, Session
 from chat.runs.answers import answer_lease, answers_mark_interrupted, steps_stored
 from chat.runs.budgets import budget_check

@@ -37,6 +37,7 @@ from feedback.desk.transfer_pages import (
 )
 from feedback.models import CurationImport
 from ragsite.core.api.fields import StrictSerializer, checked
+from ragsite.core.api.rendering import TimestampField, rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.errors import InvalidInputError, TooLargeError
 from ragsite.core.localized import localized_text
@@ -105,7 +106,7 @@ class CurationImportSerializer(serializers.Serializer[Any]):
     kept = serializers.IntegerField()
     can_take_back = serializers.BooleanField()
     error = serializers.CharField(allow_null=True)
-    created_at = serializers.DateTimeField()
+    created_at = TimestampField()
 
 
 class _FilesApi(DeskView):
@@ -242,8 +243,8 @@ def _body(request: Request) -> bytes:
 
 def _data(row: CurationImport) -> dict[str, Any]:
     zero = dict.fromkeys(("new", "changed", "unchanged", "wrong"), 0)
-    return {
-        "id": str(row.pk),
+    shown = {
+        "id": row.pk,
         "kind": row.kind,
         "state": row.state,
         "total": row.total,
@@ -254,5 +255,6 @@ def _data(row: CurationImport) -> dict[str, Any]:
         "kept": len(row.kept),
         "can_take_back": may_take_back(row),
         "error": localized_text(row.error["text"], row.error["wording"]) if row.error else None,
-        "created_at": row.created_at.isoformat(),
+        "created_at": row.created_at,
     }
+    return rendered(CurationImportSerializer, shown)

@@ -20,6 +20,7 @@ from ragsite.core.api.fields import (
     WholeNumberField,
     checked,
 )
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 
@@ -63,7 +64,7 @@ class MessageRatingApi(APIView):
         rating = rating_set(
             user=asking_user(request), message_id=message_id, marker=marker, **fields
         )
-        return Response(RatingSerializer(rating).data)
+        return Response(rendered(RatingSerializer, rating))
 
     @extend_schema(responses={204: None}, tags=["ratings"])
     def delete(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:

@@ -42,6 +42,7 @@ from ragsite.core.api.fields import (
     checked,
 )
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
+from ragsite.core.api.rendering import rendered, rendered_list
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
@@ -155,7 +156,7 @@ class AskOwnerApi(APIView):
         sent, addressees = request_of(user=user, message_id=message_id)
         shown = requests_shown([sent], user=user) if sent else [None]
         body = {"request": localized(shown[0]), "to": list(map(addressee_shown, addressees))}
-        return Response(SentRequestSerializer(body).data)
+        return Response(rendered(SentRequestSerializer, body))
 
     @extend_schema(
         operation_id="messages_ask_owner_send",
@@ -192,8 +193,8 @@ class RequestsApi(APIView):
         return Pages().answer(
             rows,
             self,
-            lambda page: (
-                GapRequestSerializer(localized(requests_shown(page, user=user)), many=True).data
+            lambda page: rendered_list(
+                GapRequestSerializer, localized(requests_shown(page, user=user))
             ),
         )
 
@@ -233,8 +234,8 @@ class RequestReplyApi(APIView):
         request_get(user=user, request_id=request_id)
         fields = checked(RequestReplySerializer, request.data)
         replied = request_answer(user=user, request_id=request_id, **fields)
-        body = {"request": _data(replied.request, user), "said": localized(replied.said)}
-        return Response(body)
+        shown = {"request": _data(replied.request, user), "said": localized(replied.said)}
+        return Response(rendered(RepliedSerializer, shown))
 
 
 class RequestDeclineApi(APIView):
@@ -254,6 +255,6 @@ class RequestDeclineApi(APIView):
         return Response(_data(request_decline(user=user, request_id=request_id, **fields), user))
 
 
-def _data(row: GapRequest, user: Any) -> Any:
+def _data(row: GapRequest, user: Any) -> dict[str, Any]:
     (shown,) = requests_shown([row], user=user)
-    return GapRequestSerializer(localized(shown)).data
+    return rendered(GapRequestSerializer, localized(shown))

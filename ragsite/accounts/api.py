@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 from ragsite.accounts.adapters import may_sign_in
 from ragsite.accounts.tokens import token_create
 from ragsite.core.api.fields import StrictSerializer, TextField, checked
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.messages import worded
@@ -87,7 +88,8 @@ class TokenApi(APIView):
             raise UnconfirmedError
         if is_mfa_enabled(user, [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]):
             _check_code(user, sent["code"])
-        return Response({"token": token_create(user=user, name=sent["name"])})
+        token = token_create(user=user, name=sent["name"])
+        return Response(rendered(TokenOutput, {"token": token}))
 
 
 def _check_code(user: User, code: str) -> None:

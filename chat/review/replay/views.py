@@ -15,8 +15,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import labels
-from chat.api.answer_serializers import AnswerSerializer
 from chat.api.question_serializers import OptionsSerializer
+from chat.messages.answer_serializers import AnswerSerializer
 from chat.models import AnswerReview, Replay
 from chat.review.api import DeskView, schema
 from chat.review.marks import readings_log
@@ -41,6 +41,7 @@ from chat.review.replay.replays import (
 )
 from chat.review.roles import DeskAccess
 from ragsite.core.api.fields import StrictSerializer, TextField, checked
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.errors import AppError, NotFoundError
 from ragsite.core.localized import localized
@@ -161,7 +162,8 @@ class AnswerReplayApi(DeskView):
         """Ask the stored question again, otherwise, in the name of its asker. The conversation is not touched."""
         change = checked(ChangeSerializer, request.data)
         (replay,) = replays_create(access=self.access, message_ids=[message_id], change=change)
-        return Response({"id": str(replay.pk), "url": f"/review/replays/{replay.pk}/"}, status=202)
+        started = {"id": replay.pk, "url": f"/review/replays/{replay.pk}/"}
+        return Response(rendered(StartedSerializer, started), status=202)
 
 
 class ReplayApi(DeskView):
@@ -170,7 +172,7 @@ class ReplayApi(DeskView):
     @schema(operation_id="review_replay", responses={200: ReplaySerializer})
     def get(self, request: Request, replay_id: UUID) -> Response:
         """Both answers and how they differ."""
-        return Response(_read(replay_get(replay_id), self.access))
+        return Response(rendered(ReplaySerializer, _read(replay_get(replay_id), self.access)))
 
 
 def _read(replay: Replay, access: DeskAccess) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from chat.api.streaming import JsonOrEvents, streamed
 from ragsite.accounts.auth import KeyHasScope
 from ragsite.accounts.credentials import credential_of_request
 from ragsite.core.api.fields import ListField, StrictSerializer, TextField, checked, read_body
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.schema import EVENT_STREAM, errors, event_stream
 from ragsite.core.api.user import asking_user
 from ragsite.core.database import database_call
@@ -184,7 +185,7 @@ class ModelServerApi(APIView):
     def get(self, request: Request) -> Response:
         """The model server, and the models that are chosen of it. For superusers."""
         live_settings.refresh()
-        return Response(model_server_data())
+        return Response(rendered(ModelServerSerializer, model_server_data()))
 
     @extend_schema(
         operation_id="model_server_change",
@@ -197,7 +198,7 @@ class ModelServerApi(APIView):
         `openai_url` leads to another host, the stored key is deleted. For superusers."""
         changes = checked(ModelServerChangesSerializer, request.data, partial=True)
         model_settings_save(by=asking_user(request), changes=changes)
-        return Response(model_server_data())
+        return Response(rendered(ModelServerSerializer, model_server_data()))
 
 
 class ModelServerTestApi(AsyncAPIView):

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from ragsite.core.api.fields import NoFieldsSerializer, read_body
+from ragsite.core.api.rendering import rendered
 from ragsite.core.database import database_call
 from ragsite.core.localized import localized
 from ragsite.operations.model_server.api import SUPERUSERS
@@ -87,13 +88,14 @@ def _start(space: EmbeddingSpace) -> None:
 
 async def _embedding_data(cost: EmbeddingCost) -> dict[str, Any]:
     rows = await database_call(_apart, cost.space) if cost.space else []
-    return {
+    shown = {
         "model": cost.space.model if cost.space else None,
         "reason": str(localized(cost.reason)),
         "passages": cost.passages,
         "estimated_s": cost.estimated_s,
         "collections": [_apart_data(row) for row in rows],
     }
+    return rendered(EmbeddingSerializer, shown)
 
 
 def _apart(space: EmbeddingSpace) -> list[Any]:

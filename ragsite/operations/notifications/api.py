@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -12,6 +13,7 @@ from rest_framework.views import APIView
 
 from ragsite.core.api.fields import FlagField, ListField, QuerySerializer, StrictSerializer, checked
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
+from ragsite.core.api.rendering import rendered, rendered_list
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.models import Notification
@@ -84,8 +86,8 @@ class NotificationsApi(APIView):
         return NotificationPages().answer(
             rows,
             self,
-            lambda page: (
-                NotificationSerializer(shown_notifications(page, user=user), many=True).data
+            lambda page: rendered_list(
+                NotificationSerializer, shown_notifications(page, user=user)
             ),
         )
 
@@ -104,7 +106,8 @@ class NotificationApi(APIView):
         row = notification_mark(
             user=user, notification_id=notification_id, read=sent.get("is_read")
         )
-        return Response(NotificationSerializer(shown_notifications([row], user=user)[0]).data)
+        (shown,) = shown_notifications([row], user=user)
+        return Response(rendered(NotificationSerializer, shown))
 
 
 class NotificationsReadApi(APIView):
@@ -116,7 +119,8 @@ class NotificationsReadApi(APIView):
     )
     def post(self, request: Request) -> Response:
         """Mark all of them read."""
-        return Response({"read": notifications_mark_read(user=asking_user(request))})
+        read = notifications_mark_read(user=asking_user(request))
+        return Response(rendered(NotificationsReadSerializer, {"read": read}))
 
 
 class NotificationSettingsApi(APIView):
@@ -127,7 +131,7 @@ class NotificationSettingsApi(APIView):
     )
     def get(self, request: Request) -> Response:
         """Which kinds come by e-mail."""
-        return Response({"email": emailed_kinds(asking_user(request))})
+        return Response(_settings(asking_user(request)))
 
     @extend_schema(
         operation_id="notifications_settings_change",
@@ -141,4 +145,8 @@ class NotificationSettingsApi(APIView):
         email_wishes_set(
             user=user, kinds=checked(NotificationSettingsSerializer, request.data)["email"]
         )
-        return Response({"email": emailed_kinds(user)})
+        return Response(_settings(user))
+
+
+def _settings(user: User) -> dict[str, Any]:
+    return rendered(NotificationSettingsSerializer, {"email": emailed_kinds(user)})

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.api.fields import checked
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError
 from ragsite.core.localized import localized
@@ -49,7 +50,7 @@ class DocumentsBulkApi(APIView):
                 refusal = {"code": error.code, "error": localized(error.message)}
             outcome = "refused" if refusal["code"] else "done"
             results.append({"id": document_id, "outcome": outcome, **refusal})
-        return Response(BulkResultsSerializer({"results": results}).data)
+        return Response(rendered(BulkResultsSerializer, {"results": results}))
 
 
 def _bulk_action(request: Request, body: Mapping[str, Any]) -> Callable[[Document], object]:

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.api.fields import checked
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.knowledge.api.document_serializers import (
@@ -75,7 +76,8 @@ class DocumentsApi(GenericAPIView[Document]):
         entries = documents_store(
             asking_user(request), files, collection, metadata, replaces=replaces
         )
-        return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
+        shown = rendered(UploadResultSerializer, {"documents": entries})
+        return Response(shown, status=status.HTTP_202_ACCEPTED)
 
 
 class DocumentsUsageApi(APIView):
@@ -85,7 +87,7 @@ class DocumentsUsageApi(APIView):
 
     @extend_schema(operation_id="documents_usage", responses=DocumentsUsageSerializer)
     def get(self, request: Request) -> Response:
-        return Response(usage_of(asking_user(request)))
+        return Response(rendered(DocumentsUsageSerializer, usage_of(asking_user(request))))
 
 
 class DocumentApi(APIView):

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.api.fields import FlagField, QuerySerializer, StrictSerializer, checked
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import NotFoundError
 from ragsite.core.messages import worded
@@ -90,7 +91,7 @@ class MemorySettingsApi(APIView):
 
     @extend_schema(operation_id="memory_settings", responses=MemorySettingsSerializer)
     def get(self, request: Request) -> Response:
-        return Response(_settings(request))
+        return Response(rendered(MemorySettingsSerializer, _settings(request)))
 
     @extend_schema(
         operation_id="memory_settings_change",
@@ -101,7 +102,7 @@ class MemorySettingsApi(APIView):
         """Switched off, nothing is recalled or written; what is there stays until it is deleted."""
         if changes := checked(MemorySettingsSerializer, request.data, partial=True):
             memory_switch(user=asking_user(request), **changes)
-        return Response(_settings(request))
+        return Response(rendered(MemorySettingsSerializer, _settings(request)))
 
 
 def _settings(request: Request) -> dict[str, object]:

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.api.fields import StrictSerializer
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.knowledge.api.upload_serializers import FilesField, UploadResultSerializer
@@ -42,4 +43,5 @@ class RagUploadApi(APIView):
         files = uploaded_files(request)
         collection = collection_ensure(owner=asking_user(request), name=PERSONAL_COLLECTION)
         entries = documents_store(asking_user(request), files, collection)
-        return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
+        shown = rendered(UploadResultSerializer, {"documents": entries})
+        return Response(shown, status=status.HTTP_202_ACCEPTED)

@@ -19,6 +19,7 @@ from ragsite.core.api.fields import (
     WholeNumberField,
     checked,
 )
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized, localized_text
@@ -125,12 +126,13 @@ class SyncSourceSerializer(serializers.ModelSerializer[SyncSource]):
             return None
         problems = [{"key": one["key"], "error": _sentence(one)} for one in row.report["errors"]]
         ended = row.report["finished_at"] or None
-        return {
+        shown = {
             **row.report,
             "finished_at": ended,
             "error": _sentence(row.report["error"]),
             "errors": problems,
         }
+        return rendered(ReportSerializer, shown)
 
 
 def _sentence(error: dict[str, Any] | None) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from ragsite.core.api.rendering import TimestampField
+
 OWN_RATING = "The caller's own: {score, thumb, tags, comment}. Not in events."
 
 
@@ -40,7 +42,7 @@ class SourceSerializer(serializers.Serializer[Any]):
         help_text="Where the cited sentences stand: {page, boxes, start, end}, boxes as [left, top, right, bottom] in "
         "shares of the page, start and end as characters of `text`. Empty before the answer is done.",
     )
-    added_at = serializers.DateTimeField(
+    added_at = TimestampField(
         allow_null=True,
         help_text="When its document was added. This and what follows is as it is now; null and false where the "
         "document is gone or no longer the caller's to see, and for web pages.",
@@ -77,14 +79,14 @@ class StepSerializer(serializers.Serializer[Any]):
 
 
 class UsageSerializer(serializers.Serializer[Any]):
-    """Calls, tokens and times of one answer."""
+    """Calls, tokens and times of one answer; empty until it has ended."""
 
-    llm_calls = serializers.IntegerField()
-    llm_rounds = serializers.IntegerField()
-    prompt_tokens = serializers.IntegerField()
-    completion_tokens = serializers.IntegerField()
-    first_token_ms = serializers.IntegerField(allow_null=True)
-    total_ms = serializers.IntegerField()
+    llm_calls = serializers.IntegerField(required=False)
+    llm_rounds = serializers.IntegerField(required=False)
+    prompt_tokens = serializers.IntegerField(required=False)
+    completion_tokens = serializers.IntegerField(required=False)
+    first_token_ms = serializers.IntegerField(required=False, allow_null=True)
+    total_ms = serializers.IntegerField(required=False)
 
 
 class AnswerSerializer(serializers.Serializer[Any]):
@@ -99,7 +101,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
     status_reason = serializers.CharField(
         required=False, help_text="Why an answer is not complete, in a sentence; empty where it is."
     )
-    created_at = serializers.DateTimeField()
+    created_at = TimestampField()
     text = serializers.CharField(required=False, help_text="Of a user's message.")
     reply_to = serializers.UUIDField(
         required=False, allow_null=True, help_text="The question's message."
@@ -170,7 +172,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
     superseded = serializers.BooleanField(
         required=False, help_text="Another version of it is shown."
     )
-    source_changed_at = serializers.DateTimeField(
+    source_changed_at = TimestampField(
         required=False,
         allow_null=True,
         help_text="When the asker was notified that a document which it cites has changed; null: none has.",
