@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.http import StreamingHttpResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.event_schema import EVENTS
 from chat.api.streaming import EVENT_STREAM, ChatView, event_stream, finished_message, wants_events
+from chat.compat.self_corrective_serializers import SelfCorrectiveAnswerSerializer
 from chat.services.ask import ask
 from ragsite.core.api.fields import (
     FlagField,
@@ -26,6 +26,7 @@ from ragsite.core.api.fields import (
     WholeNumberField,
     read_body,
 )
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
@@ -208,7 +209,7 @@ class SelfCorrectiveApi(ChatView):
         operation_id="self_corrective_rag",
         request=SelfCorrectiveSerializer,
         responses={
-            (200, "application/json"): OpenApiTypes.OBJECT,
+            (200, "application/json"): SelfCorrectiveAnswerSerializer,
             (200, EVENT_STREAM): EVENTS,
             **errors(409, 429),
         },
@@ -227,7 +228,8 @@ class SelfCorrectiveApi(ChatView):
         if wants_events(request):
             return event_stream(request, run.message.pk)
         message = await finished_message(request, run.message.pk)
-        return Response(response_data(message, query=serializer.validated_data["query"]))
+        shown = response_data(message, query=serializer.validated_data["query"])
+        return Response(rendered(SelfCorrectiveAnswerSerializer, shown))
 
 
 # ------------------------------------------------------------------------------------------------ the seed's response

@@ -20,6 +20,11 @@ from chat.api.streaming import EVENT_STREAM, ChatView, message_of_end, streamed
 from chat.assistant_selectors import assistant_find, assistant_list
 from chat.models import Message
 from chat.openai.completions import Chunks, Numbering, completion, content_of
+from chat.openai.output_serializers import (
+    CompletionSerializer,
+    OpenAIModelListSerializer,
+    OpenAIModelSerializer,
+)
 from chat.openai.serializers import (
     BY_ASSISTANT,
     MODEL,
@@ -34,6 +39,7 @@ from ragsite.accounts.auth import key_of
 from ragsite.accounts.credentials import SignedOutError, credential_of_request
 from ragsite.core.api.error_responses import OPENAI, error_data, openai_error
 from ragsite.core.api.fields import read_body
+from ragsite.core.api.rendering import rendered
 from ragsite.core.api.user import asking_user
 from ragsite.core.database import database_call
 from retrieval.knowledge.selectors import collection_list, collections_find
@@ -45,7 +51,9 @@ LOOKED_AT = 10  # answers
 
 
 class ModelsApi(ChatView):
-    @extend_schema(operation_id="openai_models", responses=OpenApiTypes.OBJECT, tags=["openai"])
+    @extend_schema(
+        operation_id="openai_models", responses=OpenAIModelListSerializer, tags=["openai"]
+    )
     def get(self, request: Request) -> Response:
         """`ragsite`, how carefully it is to answer, each workflow, each collection that you see, and each assistant."""
         user = asking_user(request)
@@ -53,11 +61,12 @@ class ModelsApi(ChatView):
         assistants = assistant_list(user=user)[:ASSISTANTS_LISTED]
         names = [*model_names(), *(f"{MODEL}:{collection.address}" for collection in seen)]
         names += [f"{BY_ASSISTANT}{assistant.address}" for assistant in assistants]
-        return Response({"object": "list", "data": [_model(name) for name in names]})
+        shown = {"object": "list", "data": [_model(name) for name in names]}
+        return Response(rendered(OpenAIModelListSerializer, shown))
 
 
 class ModelApi(ChatView):
-    @extend_schema(operation_id="openai_model", responses=OpenApiTypes.OBJECT, tags=["openai"])
+    @extend_schema(operation_id="openai_model", responses=OpenAIModelSerializer, tags=["openai"])
     def get(self, request: Request, name: str) -> Response:
         user = asking_user(request)
         asked = model_request(name)
@@ -68,7 +77,7 @@ class ModelApi(ChatView):
             found.append(assistant_find(user=user, address=assistant))
         if None in found:
             raise ModelNotFoundError
-        return Response(_model(name))
+        return Response(rendered(OpenAIModelSerializer, _model(name)))
 
 
 def _model(name: str) -> dict[str, Any]:
@@ -80,7 +89,7 @@ class ChatCompletionsApi(ChatView):
         operation_id="openai_chat_completions",
         request=ChatCompletionSerializer,
         responses={
-            (200, "application/json"): OpenApiTypes.OBJECT,
+            (200, "application/json"): CompletionSerializer,
             (200, EVENT_STREAM): OpenApiTypes.STR,
         },
         tags=["openai"],
@@ -109,7 +118,8 @@ class ChatCompletionsApi(ChatView):
         last: Event = {}
         async for event in events:
             last = event or last
-        return Response(completion(await message_of_end(run.message.pk, last), **about))
+        shown = completion(await message_of_end(run.message.pk, last), **about)
+        return Response(rendered(CompletionSerializer, shown))
 
 
 async def _lines(

@@ -13,6 +13,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
+from ragsite.core.api.error_responses import OPENAI
 from ragsite.core.api.fields import StrictSerializer
 
 EVENT_STREAM = "text/event-stream"
@@ -33,6 +34,17 @@ class ErrorSerializer(serializers.Serializer[Any]):
     """The body of every answer that is not a success."""
 
     error = ErrorDetailSerializer()
+
+
+class OpenAIErrorDetailSerializer(ErrorDetailSerializer):
+    type = serializers.CharField()
+    param = serializers.CharField(allow_null=True, help_text="The first field that is not valid.")
+
+
+class OpenAIErrorSerializer(serializers.Serializer[Any]):
+    """The same as OpenAI's clients read it."""
+
+    error = OpenAIErrorDetailSerializer()
 
 
 DESCRIPTIONS = {
@@ -56,12 +68,11 @@ RETRY_AFTER = {
 }
 
 
-def errors(*statuses: int) -> dict[Any, OpenApiResponse]:
+def errors(
+    *statuses: int, form: type[serializers.Serializer[Any]] = ErrorSerializer
+) -> dict[Any, OpenApiResponse]:
     """For the `responses` of a view whose errors are more than those of any call."""
-    return {
-        status: OpenApiResponse(ErrorSerializer, description=DESCRIPTIONS[status])
-        for status in statuses
-    }
+    return {status: OpenApiResponse(form, description=DESCRIPTIONS[status]) for status in statuses}
 
 
 # ------------------------------------------------------------------------------------------------ events
@@ -98,7 +109,7 @@ class ApiSchema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)
         common = ANY_CALL + (ANY_BODY if self.method in ("POST", "PUT", "PATCH") else ())
-        for status, response in errors(*common).items():
+        for status, response in errors(*common, form=self._error_form()).items():
             if str(status) not in bodies:
                 bodies[str(status)] = self._get_response_for_code(
                     response, str(status), ["application/json"]
@@ -107,6 +118,9 @@ class ApiSchema(AutoSchema):
             if str(status) in bodies:
                 bodies[str(status)]["headers"] = RETRY_AFTER
         return dict(sorted(bodies.items()))
+
+    def _error_form(self) -> type[serializers.Serializer[Any]]:
+        return OpenAIErrorSerializer if self.path.startswith(OPENAI) else ErrorSerializer
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
