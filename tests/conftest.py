@@ -23,6 +23,9 @@ from django.db import connection, connections, transaction
 from django.db.models import Model
 from django.template import Node, engines
 from django.utils import translation
+from rest_framework.views import APIView
+
+from tests.declared_shapes import check_response
 
 hypothesis.settings.register_profile(
     "site", deadline=None
@@ -129,6 +132,18 @@ class _Undefined(str):
 @pytest.fixture(autouse=True, scope="session")
 def _no_template_of_ours_names_what_is_not_there() -> None:
     engines["django"].engine.string_if_invalid = _Undefined("%s")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _the_api_sends_what_it_declares() -> None:
+    finalize_response = APIView.finalize_response
+
+    def checked(self: APIView, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
+        finalized = finalize_response(self, request, response, *args, **kwargs)
+        check_response(self.request, finalized)
+        return finalized
+
+    APIView.finalize_response = checked  # type: ignore[method-assign]
 
 
 @pytest.fixture(autouse=True, scope="session")

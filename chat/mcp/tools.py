@@ -20,7 +20,16 @@ from pydantic import Field
 from chat.api.question_serializers import AskSerializer
 from chat.api.streaming import message_of_end
 from chat.labels import EFFORTS
-from chat.messages.data import evidence_address
+from chat.mcp.outputs import (
+    AnswerOutput,
+    AnswerSource,
+    CollectionsOutput,
+    DocumentOutput,
+    ListedCollection,
+    Passage,
+    SearchOutput,
+)
+from chat.messages.sources import evidence_address
 from chat.runs.event_log import Event
 from chat.services.stop import ask_or_stop, follow_or_stop
 from ragsite.accounts.auth import require_scope
@@ -29,6 +38,7 @@ from ragsite.core.api.error_responses import as_app_error, sentences, told
 from ragsite.core.api.fields import checked
 from ragsite.core.database import database_call
 from ragsite.core.localized import language_of, localized
+from retrieval.engine.values import StoredChunk
 from retrieval.engine.values.counting import MAX_RULES
 from retrieval.knowledge.api.collection_fields import MAX_NAMES
 from retrieval.knowledge.api.count import (
@@ -44,7 +54,6 @@ CHUNKS_AT_ONCE = 200  # of a document
 MOST_CHUNKS = 10_000_000  # no document has more; a database counts so far
 COLLECTIONS_LISTED = 200
 DOCUMENT_URI = "ragsite://documents/{document_id}"
-SHOWN = ("document_id", "title", "page", "heading", "text")
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 COLLECTIONS = Field(
     max_length=MAX_NAMES,
@@ -113,18 +122,25 @@ async def search(
     ctx: Context[Any, Any],
     collections: Annotated[list[str], COLLECTIONS] = [],  # noqa: B006 -- the schema's default; nobody changes it
     top_k: Annotated[int, Field(ge=1, le=50)] = 8,
-) -> dict[str, Any]:
+) -> SearchOutput:
     """Passages of documents that match, best first, each with the resource that its document is."""
     body = checked(
         SearchInputSerializer, {"query": query, "collections": collections, "top_k": top_k}
     )
     found = await search_answered(user=caller(ctx), body=body)
-    passages = [
-        {name: getattr(candidate.chunk, name) for name in SHOWN}
-        | {"uri": DOCUMENT_URI.format(document_id=candidate.document_id)}
-        for candidate in found.candidates
-    ]
+    passages = [_passage(candidate.chunk) for candidate in found.candidates]
     return {"passages": passages, "degraded": localized(list(found.degraded))}
+
+
+def _passage(chunk: StoredChunk) -> Passage:
+    return {
+        "document_id": chunk.document_id,
+        "title": chunk.title,
+        "page": chunk.page,
+        "heading": chunk.heading,
+        "text": chunk.text,
+        "uri": DOCUMENT_URI.format(document_id=chunk.document_id),
+    }
 
 
 @server.tool(annotations=READS)
@@ -169,7 +185,7 @@ async def ask(
     conversation: Annotated[
         str | None, Field(description="To go on with one: what an earlier answer told.")
     ] = None,
-) -> dict[str, Any]:
+) -> AnswerOutput:
     """An answer in Markdown with [1] markers, and its sources. `decision` is ANSWER, CLARIFY (it asks back: ask again
     in the same conversation) or NO_ANSWER (the documents do not hold it). `support` is what a second look says of
     it: full, partly, none (don't rely on it) or null (not looked at)."""
@@ -196,12 +212,20 @@ async def ask(
         "decision": message["decision"],
         "support": message["support"],
         "clarification": message["clarification"],
-        "sources": [
-            {name: source[name] for name in ("marker", "title", "page", "heading", "text", "cited")}
-            | {"url": evidence_address(source, site=site)}
-            for source in message["sources"]
-        ],
+        "sources": [_source(source, site=site) for source in message["sources"]],
         "conversation": message["session_id"],
+    }
+
+
+def _source(source: Mapping[str, Any], *, site: str) -> AnswerSource:
+    return {
+        "marker": source["marker"],
+        "title": source["title"],
+        "page": source["page"],
+        "heading": source["heading"],
+        "text": source["text"],
+        "cited": source["cited"],
+        "url": evidence_address(source, site=site),
     }
 
 
@@ -213,12 +237,12 @@ async def get_document(
     first: Annotated[
         int, Field(ge=0, le=MOST_CHUNKS, description="To go on: `next` of the call before.")
     ] = 0,
-) -> dict[str, Any]:
+) -> DocumentOutput:
     """A document's text, in the pieces that it is searched by, and what is known of it."""
     return await database_call(_document_data, caller(ctx), document_id, first)
 
 
-def _document_data(user: User, document_id: UUID, first: int) -> dict[str, Any]:
+def _document_data(user: User, document_id: UUID, first: int) -> DocumentOutput:
     document = document_get(user=user, document_id=document_id)
     chunks = list(chunk_list(user=user, document_id=document_id)[first : first + CHUNKS_AT_ONCE])
     after = first + len(chunks)
@@ -226,12 +250,13 @@ def _document_data(user: User, document_id: UUID, first: int) -> dict[str, Any]:
         "title": document.title,
         "collection": document.collection.address,
         "status": document.status,
-        **{
-            name: getattr(document, name)
-            for name in ("department", "doc_type", "policy_year", "tags", "summary")
-        },
+        "department": document.department,
+        "doc_type": document.doc_type,
+        "policy_year": document.policy_year,
+        "tags": document.tags,
+        "summary": document.summary,
         "passages": [
-            {name: getattr(chunk, name) for name in ("page", "heading", "text")} for chunk in chunks
+            {"page": chunk.page, "heading": chunk.heading, "text": chunk.text} for chunk in chunks
         ],
         "next": after if after < document.chunk_count else None,
     }
@@ -239,10 +264,10 @@ def _document_data(user: User, document_id: UUID, first: int) -> dict[str, Any]:
 
 @server.tool(annotations=READS)
 @for_scope("read")
-async def list_collections(ctx: Context[Any, Any]) -> dict[str, Any]:
+async def list_collections(ctx: Context[Any, Any]) -> CollectionsOutput:
     """The collections of documents that you see, by the addresses that search and ask take."""
 
-    def listed() -> list[dict[str, Any]]:
+    def listed() -> list[ListedCollection]:
         rows: list[Any] = list(collection_list(user=caller(ctx))[:COLLECTIONS_LISTED])
         return [
             {

@@ -25,6 +25,7 @@ from retrieval.engine.trace import Trace
 from retrieval.engine.values import Answer, Clarification, Question, Scores, Source, StoredChunk
 from retrieval.knowledge.index_sync.repair import index_repair
 from retrieval.models import Collection
+from tests.declared_shapes import check_event
 from tests.factories import ChunkFactory, CollectionFactory, UserFactory
 
 TEXT = "Undergraduates may borrow ten books [1]."
@@ -224,6 +225,7 @@ async def events_of(response: Any) -> AsyncIterator[dict[str, Any]]:
         if fields:
             event = json.loads(fields["data"])
             assert fields["id"] == str(event["seq"])
+            check_event(event)
             yield event
 
 

@@ -87,8 +87,9 @@ async def test_late_reader_gets_the_answer_from_the_database(
 
 async def test_reader_of_an_orphaned_answer_is_told_that_it_was_interrupted(api: Api) -> None:
     session = await sync_to_async(SessionFactory)(user=api.user)
+    question = await sync_to_async(MessageFactory)(session=session, question=True)
     message = await sync_to_async(MessageFactory)(
-        session=session, status="streaming", text="Half an", decision=""
+        session=session, reply_to=question, status="streaming", text="Half an", decision=""
     )
     events = [
         event
