@@ -169,13 +169,9 @@ def steps_stored(message: Message) -> int:
 
 
 def _degraded_before(message: Message, steps: Sequence[StepRecord]) -> list[dict[str, str]]:
-    """What fell back before the answer was gone on with, but for what was done again since, as the writing is."""
+    """What fell back before the answer was continued, but for what ran again since, as the writing does."""
     again = {step.name for step in steps}
-    before = (
-        message.decision_steps.filter(status="degraded").exclude(name__in=again).order_by("seq")
-    )
-    fallbacks = dict.fromkeys((step.name, step.detail.get("reason", "")) for step in before)
-    return [{"step": name, "reason": reason} for name, reason in fallbacks]
+    return [fallback for fallback in message.degraded if fallback["step"] not in again]
 
 
 def _usage_of_both(begun: Mapping[str, Any], rest: Mapping[str, Any]) -> dict[str, Any]:

@@ -121,8 +121,10 @@ def answer_leave(
 
 
 def _store_shown(message_id: uuid.UUID, shown: Recorded) -> tuple[values.Source, ...]:
-    """The sources and the steps of an answer whose text is stored. Returns the sources."""
+    """The sources, the steps and the fallbacks of an answer whose text is stored. Returns the sources."""
     message = Message.objects.get(pk=message_id)
+    message.degraded = shown.degraded
+    message.save(update_fields=["degraded"])
     sent = [source_value(_row_of_data(message, data)) for data in shown.sources]
     cited = brackets_of(sent).cited(message.text)
     sources = tuple(replace(source, cited=source.marker in cited) for source in sent)

@@ -22,6 +22,15 @@ class Recorded:
     steps: tuple[dict[str, Any], ...] = ()
     ended: bool = False
 
+    @property
+    def degraded(self) -> list[dict[str, str]]:
+        """One entry per step that fell back and reason, as a message has them."""
+        fallbacks: dict[tuple[str, str], None] = {}
+        for step in self.steps:
+            if step["status"] == "degraded":
+                fallbacks[(step["name"], step["detail"].get("reason", ""))] = None
+        return [{"step": name, "reason": reason} for name, reason in fallbacks]
+
 
 def recorded(events: Sequence[Event]) -> Recorded | None:
     """None: there is no log, or not its beginning."""

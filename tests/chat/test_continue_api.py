@@ -58,10 +58,18 @@ async def test_the_answer_goes_on_in_the_same_message_from_the_same_sources(
 
 async def test_what_the_beginning_cost_and_where_it_fell_back_stays(api: Api, online: Any) -> None:
     message = await unfinished(api)
-    before = [("rerank", "the model is slow"), ("generate", "out of room")]
-    for number, (name, reason) in enumerate(before, 1):
+    message.degraded = [
+        {"step": "rerank", "reason": "the model is slow"},
+        {"step": "generate", "reason": "out of room"},
+    ]
+    await message.asave(update_fields=["degraded"])
+    for number, fallback in enumerate(message.degraded, 1):
         await sync_to_async(DecisionStepFactory)(
-            message=message, seq=number, name=name, status="degraded", detail={"reason": reason}
+            message=message,
+            seq=number,
+            name=fallback["step"],
+            status="degraded",
+            detail={"reason": fallback["reason"]},
         )
     online.reply(structured=True, json={"supported": [True, True], "answers": True})
     online.reply(text="for four weeks.")
