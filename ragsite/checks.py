@@ -23,7 +23,7 @@ WORKER_CONNECTIONS = 2  # of each process of a worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class SetupFinding:
     """Something that is wrong with the set-up, in the language that is active. to_do: what its operator does."""
 
     code: str
@@ -32,19 +32,19 @@ class Finding:
     to_do: str
 
 
-def findings() -> list[Finding]:
+def findings() -> list[SetupFinding]:
     """What is wrong, the worst first. Asks the database; off the event loop. Raises DatabaseError where it is away."""
     processes = presence.living()
-    found: list[Finding] = []
+    found: list[SetupFinding] = []
     for look in (_without_redis, _embedded, _uploads, _key, _prompts, _connections):
         found.extend(look(processes))
     return sorted(found, key=lambda finding: finding.level)
 
 
-def _without_redis(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
+def _without_redis(processes: Sequence[SiteProcess]) -> Iterable[SetupFinding]:
     web = [process for process in processes if process.kind == "web"]
     if len(web) > 1 and not all(process.facts.get("redis") for process in web):
-        yield Finding(
+        yield SetupFinding(
             code="several_without_redis",
             level="error",
             sentence=_(
@@ -56,12 +56,12 @@ def _without_redis(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
         )
 
 
-def _embedded(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
+def _embedded(processes: Sequence[SiteProcess]) -> Iterable[SetupFinding]:
     hosts = {process.host for process in processes}
     if len(hosts) < 2:
         return
     if connection.vendor == "sqlite":
-        yield Finding(
+        yield SetupFinding(
             code="sqlite_on_several_machines",
             level="error",
             sentence=_("{count} machines share one SQLite file.").format(count=len(hosts)),
@@ -70,7 +70,7 @@ def _embedded(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
             ),
         )
     if any(process.facts.get("milvus_lite") for process in processes):
-        yield Finding(
+        yield SetupFinding(
             code="milvus_lite_on_several_machines",
             level="error",
             sentence=_(
@@ -80,9 +80,9 @@ def _embedded(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
         )
 
 
-def _uploads(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
+def _uploads(processes: Sequence[SiteProcess]) -> Iterable[SetupFinding]:
     if _differ(processes, "uploads"):
-        yield Finding(
+        yield SetupFinding(
             code="uploads_not_shared",
             level="error",
             sentence=_("Not all processes keep uploaded files in the same place."),
@@ -93,9 +93,9 @@ def _uploads(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
         )
 
 
-def _key(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
+def _key(processes: Sequence[SiteProcess]) -> Iterable[SetupFinding]:
     if _differ(processes, "key"):
-        yield Finding(
+        yield SetupFinding(
             code="keys_differ",
             level="error",
             sentence=_("Not all processes have the same secret key."),
@@ -104,7 +104,7 @@ def _key(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
             ),
         )
     elif not settings.SITE.secret_key and not (settings.DATA_DIR / "secret_key").is_file():
-        yield Finding(
+        yield SetupFinding(
             code="key_of_one_process",
             level="error",
             sentence=_("There is no secret key: each process makes one up."),
@@ -112,9 +112,9 @@ def _key(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
         )
 
 
-def _prompts(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
+def _prompts(processes: Sequence[SiteProcess]) -> Iterable[SetupFinding]:
     if _differ(processes, "prompts"):
-        yield Finding(
+        yield SetupFinding(
             code="prompts_differ",
             level="warning",
             sentence=_(
@@ -125,7 +125,7 @@ def _prompts(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
             ),
         )
     if any((settings.DATA_DIR / "prompts").glob("*.md")):
-        yield Finding(
+        yield SetupFinding(
             code="prompts_in_a_folder",
             level="warning",
             sentence=_("There are files in the folder `prompts`, which is no longer read."),
@@ -133,7 +133,7 @@ def _prompts(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
         )
 
 
-def _connections(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
+def _connections(processes: Sequence[SiteProcess]) -> Iterable[SetupFinding]:
     if connection.vendor != "postgresql":
         return
     with connection.cursor() as cursor:
@@ -147,7 +147,7 @@ def _connections(processes: Sequence[SiteProcess]) -> Iterable[Finding]:
     workers = sum(process.kind == "worker" for process in processes)
     needed = web + workers * (settings.RAG.ingest.workers + 1) * WORKER_CONNECTIONS
     if needed > allowed:
-        yield Finding(
+        yield SetupFinding(
             code="too_few_connections",
             level="warning",
             sentence=_(

@@ -19,7 +19,7 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 from django.utils import timezone
 
-from feedback.curation.curated import Passage, curated_save
+from feedback.curation.curated import CuratedPassage, curated_save
 from feedback.models import CuratedAnswer
 from ragsite.accounts.personal_data import deletion_start, deletions_do
 from ragsite.models import OwnPrompt, Webhook
@@ -126,7 +126,7 @@ def test_prompts_and_checked_answers_are_kept_by_page_and_by_key(root: User) -> 
     )
     assert LogEntry.objects.get(content_type__model="ownprompt").action == LogEntry.Action.DELETE
     chunk = passage("Ten books.")
-    shown = Passage(chunk.document_id, "Rules", chunk.text)
+    shown = CuratedPassage(chunk.document_id, "Rules", chunk.text)
     answer = curated_save(by=root, question="How many?", text="Ten [1].", passages=[shown])
     assert not LogEntry.objects.filter(content_type__model="curatedanswer").exists()
     curator = person("Curators", username="mei")

@@ -12,7 +12,7 @@ from benchmarks.feedback.corpus import TOP, Asked, Corpus, Vector
 from feedback.ranking.snapshot import Snapshot
 from feedback.ranking.votes import Vote
 from retrieval.engine.search.boosting import rank_with_boosts
-from retrieval.engine.values import Boost, Boosts, TailHit
+from retrieval.engine.values import Boosts, ChunkBoost, TailHit
 
 Ranker = Callable[[Asked], list[int]]  # slots, best first
 # from which two questions are somewhat alike, and from which the same
@@ -43,7 +43,7 @@ def plain(corpus: Corpus) -> Ranker:
     return lambda asked: slots(corpus.search(asked))
 
 
-def boosted(multipliers: Mapping[str, Boost], found: tuple[TailHit, ...]) -> list[int]:
+def boosted(multipliers: Mapping[str, ChunkBoost], found: tuple[TailHit, ...]) -> list[int]:
     return [
         int(one.chunk_id) for one in rank_with_boosts(found, Boosts(by_chunk=multipliers))[:TOP]
     ]
@@ -68,7 +68,9 @@ def onyx(corpus: Corpus, votes: Sequence[Vote]) -> Ranker:
         for one in found:
             own = net.get(corpus.passage(int(one.chunk_id)), 0.0)
             sigmoid = 1.0 / (1.0 + math.exp(-own / 3.0))
-            factors[one.chunk_id] = Boost(multiplier=0.5 + sigmoid if own < 0 else 2.0 * sigmoid)
+            factors[one.chunk_id] = ChunkBoost(
+                multiplier=0.5 + sigmoid if own < 0 else 2.0 * sigmoid
+            )
         return boosted(factors, found)
 
     return rank

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing_extensions import TypedDict
 
 
-class Passage(TypedDict):
+class FoundPassage(TypedDict):
     """uri: the resource that its document is."""
 
     document_id: str
@@ -19,11 +19,11 @@ class Passage(TypedDict):
 class SearchOutput(TypedDict):
     """degraded: what could not be used, and why."""
 
-    passages: list[Passage]
+    passages: list[FoundPassage]
     degraded: list[str]
 
 
-class AnswerSource(TypedDict):
+class ListedSource(TypedDict):
     marker: int
     title: str
     page: int | None
@@ -43,7 +43,7 @@ class AnswerOutput(TypedDict):
     decision: str | None
     support: str | None
     clarification: AnswerClarification | None
-    sources: list[AnswerSource]
+    sources: list[ListedSource]
     conversation: str
 
 

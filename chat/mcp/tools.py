@@ -22,11 +22,11 @@ from chat.api.streaming import message_of_end
 from chat.labels import EFFORTS
 from chat.mcp.outputs import (
     AnswerOutput,
-    AnswerSource,
     CollectionsOutput,
     DocumentOutput,
+    FoundPassage,
     ListedCollection,
-    Passage,
+    ListedSource,
     SearchOutput,
 )
 from chat.messages.sources import evidence_address
@@ -132,7 +132,7 @@ async def search(
     return {"passages": passages, "degraded": localized(list(found.degraded))}
 
 
-def _passage(chunk: StoredChunk) -> Passage:
+def _passage(chunk: StoredChunk) -> FoundPassage:
     return {
         "document_id": chunk.document_id,
         "title": chunk.title,
@@ -217,7 +217,7 @@ async def ask(
     }
 
 
-def _source(source: Mapping[str, Any], *, site: str) -> AnswerSource:
+def _source(source: Mapping[str, Any], *, site: str) -> ListedSource:
     return {
         "marker": source["marker"],
         "title": source["title"],

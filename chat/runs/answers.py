@@ -40,7 +40,7 @@ EndStatus = Literal["complete", "cut", "stopped", "interrupted", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """How a run ended, as it is stored. `answer.text`: all that was sent in chunks, no more and no less.
 
     continued: it went on with an answer that was there; its steps are numbered behind those of before. again: an
@@ -117,7 +117,7 @@ def _text_save(message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
 
 
 @transaction.atomic
-def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome) -> bool:
+def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: RunOutcome) -> bool:
     """Store the whole answer at once: text, decision, sources, decision path, usage.
 
     False where it is not this run's to finish: deleted, stopped elsewhere, asked again, or finished already. What it

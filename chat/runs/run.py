@@ -27,7 +27,7 @@ from chat.runs.answer_events import AnswerEvents
 from chat.runs.answering import answer_question, engine_for
 from chat.runs.answers import (
     EndStatus,
-    Outcome,
+    RunOutcome,
     answer_finish,
     answer_hand_over,
     answer_keep,
@@ -196,7 +196,7 @@ class Run:
         else:
             await self._finish(outcome)
 
-    async def _answer(self) -> Outcome:
+    async def _answer(self) -> RunOutcome:
         """Run the workflow to its end, to its time limit, or to the call of `end`."""
         work = self._work or asyncio.create_task(self._write())
         ending = asyncio.create_task(self._ending.wait())
@@ -249,7 +249,7 @@ class Run:
             self.question, workflow=self.message.workflow, trace=self.trace
         )
 
-    def _broken_off(self, status: EndStatus, failure: AppError | None = None) -> Outcome:
+    def _broken_off(self, status: EndStatus, failure: AppError | None = None) -> RunOutcome:
         """With the sources that were sent; cited are those that the text so far cites."""
         cited = brackets_of(self.events.sources).cited(self.events.text)
         sources = tuple(
@@ -267,8 +267,8 @@ class Run:
 
     def _outcome(
         self, status: EndStatus, answer: Answer, failure: AppError | None = None
-    ) -> Outcome:
-        return Outcome(
+    ) -> RunOutcome:
+        return RunOutcome(
             status=status,
             answer=replace(answer, text=self.events.text),
             steps=tuple(self.trace.steps),
@@ -298,7 +298,7 @@ class Run:
             lambda: tokens_count_without_answer(self.trace.calls, user_id=self._user_id)
         )
 
-    async def _finish(self, outcome: Outcome) -> None:
+    async def _finish(self, outcome: RunOutcome) -> None:
         """Store the answer, then send its last events, made from what is stored."""
         message_id = self.message.pk
 
@@ -346,7 +346,7 @@ class Run:
         """The ending itself went wrong: store the text without what may have been the reason, and end the stream."""
         message_id = self.message.pk
         answer = Answer(decision="ANSWER", text=self.events.text)
-        outcome = Outcome(
+        outcome = RunOutcome(
             status="failed",
             answer=answer,
             failure=INTERNAL,

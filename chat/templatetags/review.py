@@ -36,7 +36,7 @@ _MARKUP = re.compile(
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
-class Place(NamedTuple):
+class DeskPlace(NamedTuple):
     """Of the desk, or a tab of one. pages: that belong to it, by the names of their addresses, the first one leads
     there."""
 
@@ -46,9 +46,9 @@ class Place(NamedTuple):
 
 
 PLACES = (
-    Place(gettext_lazy("Queue"), ("review", "review_answer")),
-    Place(gettext_lazy("Unanswered"), ("review_gaps", "review_gap")),
-    Place(
+    DeskPlace(gettext_lazy("Queue"), ("review", "review_answer")),
+    DeskPlace(gettext_lazy("Unanswered"), ("review_gaps", "review_gap")),
+    DeskPlace(
         gettext_lazy("Answers & questions"),
         (
             "review_curated",
@@ -60,24 +60,26 @@ PLACES = (
         ),
         "curate",
     ),
-    Place(
+    DeskPlace(
         gettext_lazy("Feedback"),
         ("review_revisions", "review_revision", "review_boosts", "review_boost_new"),
         "curate",
     ),
-    Place(gettext_lazy("Ageing documents"), ("review_ageing",)),
-    Place(gettext_lazy("Dashboard"), ("review_dashboard",)),
-    Place(gettext_lazy("Replay history"), ("review_replays", "review_replay", "review_replay_new")),
-    Place(gettext_lazy("Log"), ("review_log",), "administer"),
+    DeskPlace(gettext_lazy("Ageing documents"), ("review_ageing",)),
+    DeskPlace(gettext_lazy("Dashboard"), ("review_dashboard",)),
+    DeskPlace(
+        gettext_lazy("Replay history"), ("review_replays", "review_replay", "review_replay_new")
+    ),
+    DeskPlace(gettext_lazy("Log"), ("review_log",), "administer"),
 )
 TABS = {
     "answers": (
-        Place(gettext_lazy("Checked answers"), ("review_curated",)),
-        Place(gettext_lazy("Test questions"), ("review_golden",)),
+        DeskPlace(gettext_lazy("Checked answers"), ("review_curated",)),
+        DeskPlace(gettext_lazy("Test questions"), ("review_golden",)),
     ),
     "feedback": (
-        Place(gettext_lazy("New ratings"), ("review_revisions",)),
-        Place(gettext_lazy("Set by hand"), ("review_boosts",)),
+        DeskPlace(gettext_lazy("New ratings"), ("review_revisions",)),
+        DeskPlace(gettext_lazy("Set by hand"), ("review_boosts",)),
     ),
 }
 
@@ -95,7 +97,7 @@ def desk_tabs(context: dict[str, Any], name: str) -> dict[str, Any]:
     return {"tabs": _links(TABS[name], context["request"])}
 
 
-def _links(places: Sequence[Place], request: HttpRequest) -> list[dict[str, Any]]:
+def _links(places: Sequence[DeskPlace], request: HttpRequest) -> list[dict[str, Any]]:
     here = request.resolver_match.url_name if request.resolver_match else ""
     return [
         {"name": place.name, "address": reverse(place.pages[0]), "current": here in place.pages}

@@ -25,8 +25,7 @@ from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError, UnavailableError
 from ragsite.core.messages import worded
 from retrieval.engine.text.same_question import wording
-from retrieval.engine.values import CuratedAnswer as Answer
-from retrieval.engine.values import CuratedBy, SearchScope
+from retrieval.engine.values import CuratedBy, CuratedMatch, SearchScope
 from retrieval.knowledge.chunk_store import stored_chunk
 from retrieval.models import Chunk
 
@@ -34,7 +33,7 @@ MOST = 5_000  # answers that are kept in memory, the newest
 Stamp = tuple[int, datetime | None, datetime | None]
 
 
-class Passage(NamedTuple):
+class CuratedPassage(NamedTuple):
     document_id: UUID
     title: str
     text: str
@@ -47,7 +46,7 @@ def curated_save(
     by: User,
     question: str,
     text: str,
-    passages: Iterable[Passage],
+    passages: Iterable[CuratedPassage],
     wordings: Sequence[str] = (),
     message: Message | None = None,
     expires_at: datetime | None = None,
@@ -120,7 +119,7 @@ class LiveCuratedAnswers:
     def __init__(self) -> None:
         self._known = Latest(_load)
 
-    async def find(self, question: str, scope: SearchScope) -> Answer | None:
+    async def find(self, question: str, scope: SearchScope) -> CuratedMatch | None:
         known = await self._known.get()
         if not known.answers or not scope.collections:
             return None
@@ -146,7 +145,7 @@ def _load(known: _Known | None) -> _Known:
     return _Known(stamp, {wording(line).words: (key, line) for key, line in reversed(lines)})
 
 
-def _answer(key: str, question: str, collection_ids: tuple[str, ...]) -> Answer | None:
+def _answer(key: str, question: str, collection_ids: tuple[str, ...]) -> CuratedMatch | None:
     answer = CuratedAnswer.in_force().filter(pk=key).select_related("created_by").first()
     if answer is None:
         return None
@@ -162,7 +161,7 @@ def _answer(key: str, question: str, collection_ids: tuple[str, ...]) -> Answer 
     if len(passages) < len(chunks):
         return None
     by = answer.created_by
-    return Answer(
+    return CuratedMatch(
         checked=CuratedBy(
             id=str(answer.pk),
             by=(by.get_full_name() or by.get_username()) if by else worded("a curator"),

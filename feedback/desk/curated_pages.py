@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from chat.models import Message
 from chat.review.pages import desk_page
 from chat.review.roles import DeskAccess
-from feedback.curation.curated import Passage, curated_end, curated_outdated, curated_save
+from feedback.curation.curated import CuratedPassage, curated_end, curated_outdated, curated_save
 from feedback.desk.acting import answer_named, in_force_page, problem_sentence, question_of, tell
 from feedback.models import CuratedAnswer, GapRequest
 from feedback.requests.at_the_desk import request_proposed
@@ -57,7 +57,7 @@ class CuratedForm(forms.Form):
         ),
     )
 
-    def __init__(self, *args: Any, passages: dict[int, Passage], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, passages: dict[int, CuratedPassage], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.passages = passages
 
@@ -160,7 +160,8 @@ def _curated_of_reply(
 ) -> HttpResponse:
     """Of the reply to a question that was sent to a person."""
     passages = {
-        one.marker: Passage(one.document_id, one.title, one.text) for one in replied.sources.all()
+        one.marker: CuratedPassage(one.document_id, one.title, one.text)
+        for one in replied.sources.all()
     }
     initial = {"question": replied.question[:600], "text": replied.reply}
     form = CuratedForm(request.POST or None, initial=initial, passages=passages)
@@ -188,13 +189,14 @@ def curated_withdraw(request: HttpRequest, *, access: DeskAccess, curated_id: UU
     return redirect("review_curated")
 
 
-def _passages_of(answer: CuratedAnswer) -> dict[int, Passage]:
+def _passages_of(answer: CuratedAnswer) -> dict[int, CuratedPassage]:
     return {
-        one.marker: Passage(one.document_id, one.title, one.text) for one in answer.sources.all()
+        one.marker: CuratedPassage(one.document_id, one.title, one.text)
+        for one in answer.sources.all()
     }
 
 
-def _passages_now(message: Message) -> dict[int, Passage]:
+def _passages_now(message: Message) -> dict[int, CuratedPassage]:
     """As they stand in their documents now."""
     markers = {
         key: one.marker
@@ -205,7 +207,7 @@ def _passages_now(message: Message) -> dict[int, Passage]:
         "document"
     )
     found = {
-        markers[chunk.pk]: Passage(chunk.document_id, chunk.document.title[:300], chunk.text)
+        markers[chunk.pk]: CuratedPassage(chunk.document_id, chunk.document.title[:300], chunk.text)
         for chunk in chunks
     }
     return dict(sorted(found.items()))

@@ -13,7 +13,7 @@ from typing import Protocol
 from feedback.ranking.boosts import QUERY_BOUND, DocumentBoost, QueryBoost
 from ragsite.core.messages import Sentence, joined, worded
 from retrieval.engine.text.same_question import KnownQuestions, Wording
-from retrieval.engine.values import Boost, Boosts, EmbeddingSpace
+from retrieval.engine.values import Boosts, ChunkBoost, EmbeddingSpace
 
 
 class Candidate(Protocol):
@@ -128,7 +128,7 @@ class Snapshot:
         candidate: Candidate,
         same: Sequence[Mapping[str, QueryBoost]],
         rules: Mapping[str, ManualRule],
-    ) -> Boost | None:
+    ) -> ChunkBoost | None:
         own = [boosts[candidate.chunk_id] for boosts in same if candidate.chunk_id in boosts]
         document = self._documents.get(candidate.document_id)
         rule = rules.get(candidate.chunk_id) or rules.get(candidate.document_id)
@@ -146,7 +146,7 @@ class Snapshot:
         if rule is not None:
             multiplier *= rule.multiplier
             origins.append(_rule_origin(rule))
-        return Boost(
+        return ChunkBoost(
             multiplier=multiplier, origin=joined("; ", origins), hide=bool(rule and rule.hide)
         )
 

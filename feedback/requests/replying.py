@@ -20,7 +20,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from chat.services.person_answers import person_answer_add
-from feedback.curation.curated import Passage, curated_save
+from feedback.curation.curated import CuratedPassage, curated_save
 from feedback.models import CuratedAnswer, GapRequest, GapRequestSource, KnowledgeGap
 from feedback.requests.addressees import is_curator, requests_to
 from feedback.requests.asking import RequestNotFoundError
@@ -193,7 +193,9 @@ def _checked(request: GapRequest, *, by: User, chunks: Sequence[Chunk]) -> str:
     stands_alone = signature(request.question) == request.key
     if not stands_alone or not least <= len(request.question) <= most:
         return NOT_ALONE
-    passages = [Passage(one.document_id, one.document.title[:300], one.text) for one in chunks]
+    passages = [
+        CuratedPassage(one.document_id, one.document.title[:300], one.text) for one in chunks
+    ]
     try:
         curated = curated_save(
             by=by,

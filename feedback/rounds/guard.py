@@ -40,7 +40,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class MeasuredQuestion:
     """A question to measure. documents: ids of those that answer it; empty but for golden questions."""
 
     text: str
@@ -92,7 +92,7 @@ def guard_measure(
 
 
 async def _compare(
-    questions: Sequence[Question],
+    questions: Sequence[MeasuredQuestion],
     before: Snapshot,
     after: Snapshot,
     engine: Engine,
@@ -102,7 +102,7 @@ async def _compare(
     """Those that the new boosts rank otherwise. Raises AppError."""
     limit = asyncio.Semaphore(AT_ONCE)
 
-    async def compare(question: Question) -> Compared | None:
+    async def compare(question: MeasuredQuestion) -> Compared | None:
         async with limit:
             vector, _ = await query_vector(
                 question.text, after.space or before.space, engine.models
@@ -131,7 +131,10 @@ async def _compare(
 
 
 def _ranking(
-    question: Question, snapshot: Snapshot, own: Wording, hits: Sequence[ScoredChunk | TailHit]
+    question: MeasuredQuestion,
+    snapshot: Snapshot,
+    own: Wording,
+    hits: Sequence[ScoredChunk | TailHit],
 ) -> list[str]:
     """hits: what the search has found, whatever the boosts. The best TOP ids."""
     boosts = snapshot.boosts(own, hits, now=timezone.now().timestamp())
@@ -142,7 +145,7 @@ def _ranking(
 
 
 # ------------------------------------------------------------------------------------------------ the questions
-def golden_questions() -> list[Question]:
+def golden_questions() -> list[MeasuredQuestion]:
     """Those with documents that still exist."""
     rows = (
         GoldenQuestion.objects.filter(documents__isnull=False)
@@ -153,7 +156,7 @@ def golden_questions() -> list[Question]:
         list(rows.select_related("collection").prefetch_related("documents")), GOLDEN_QUESTIONS
     )
     return [
-        Question(
+        MeasuredQuestion(
             text=row.text,
             scope=SearchScope((collection_ref(row.collection),)),
             documents=frozenset(str(document.pk) for document in row.documents.all()),
@@ -162,7 +165,7 @@ def golden_questions() -> list[Question]:
     ]
 
 
-def recent_questions() -> list[Question]:
+def recent_questions() -> list[MeasuredQuestion]:
     """What users asked lately, each wording once, in the collections that its answer was looked for in."""
     since = timezone.now() - timedelta(days=RECENT_DAYS)
     rows = Message.objects.filter(
@@ -194,7 +197,7 @@ def recent_questions() -> list[Question]:
         except AppError:  # one of the collections is not there any more
             scope = scope_for(user=row.session.user)
         if row.reply_to:
-            questions.append(Question(text=row.reply_to.text, scope=scope))
+            questions.append(MeasuredQuestion(text=row.reply_to.text, scope=scope))
     return questions
 
 

@@ -61,7 +61,7 @@ ACTIONS: dict[int, Promise] = {
 }
 
 
-class Change(NamedTuple):
+class FieldChange(NamedTuple):
     """Of one field. Empty: nothing."""
 
     name: str
@@ -70,7 +70,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LogEntry:
     """What somebody did. of: what it was done to; address: where that is."""
 
     at: datetime
@@ -79,7 +79,7 @@ class Entry:
     kind: str
     of: str = ""
     address: str = ""
-    changes: list[Change] = field(default_factory=list)
+    changes: list[FieldChange] = field(default_factory=list)
     request: tuple[Any, ...] = ()  # entries that one request made of one thing are one
 
 
@@ -107,7 +107,7 @@ class LogFilters:
 class LogPage(NamedTuple):
     """before: where the next page begins; None: there is none."""
 
-    entries: list[Entry]
+    entries: list[LogEntry]
     before: datetime | None
 
 
@@ -128,8 +128,8 @@ def log_page_of(*, chosen: LogFilters, most: int, with_values: bool) -> LogPage:
     return LogPage(list(_joined(entries[:cut])), before)
 
 
-def _joined(entries: Iterable[Entry]) -> Iterator[Entry]:
-    last: Entry | None = None
+def _joined(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
+    last: LogEntry | None = None
     for entry in entries:
         if last is not None and entry.request and entry.request == last.request:
             last = replace(last, what=entry.what, changes=[*entry.changes, *last.changes])
@@ -142,7 +142,7 @@ def _joined(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 # ------------------------------------------------------------------------------------------------ the three tables
-def _desk_events(chosen: LogFilters, most: int) -> list[Entry]:
+def _desk_events(chosen: LogFilters, most: int) -> list[LogEntry]:
     if chosen.kind not in ("", DESK):
         return []
     rows = chosen.of(DeskEvent.objects.select_related("answer"), "at", "by_name")
@@ -150,7 +150,7 @@ def _desk_events(chosen: LogFilters, most: int) -> list[Entry]:
     for row in rows[:most]:
         file = labels.file_words(row.detail)
         entries.append(
-            Entry(
+            LogEntry(
                 at=row.at,
                 by=row.by_name,
                 what=str(row.get_kind_display()),
@@ -164,7 +164,7 @@ def _desk_events(chosen: LogFilters, most: int) -> list[Entry]:
     return entries
 
 
-def _admin_entries(chosen: LogFilters, most: int, *, audited: bool) -> list[Entry]:
+def _admin_entries(chosen: LogFilters, most: int, *, audited: bool) -> list[LogEntry]:
     rows = AdminEntry.objects.select_related("user", "content_type")
     rows = _of_kind(rows, chosen.kind)
     if audited:
@@ -174,7 +174,7 @@ def _admin_entries(chosen: LogFilters, most: int, *, audited: bool) -> list[Entr
         name = str(row.content_type).rpartition(" | ")[2] if row.content_type else ""
         what = row.get_change_message() or row.get_action_flag_display()
         entries.append(
-            Entry(
+            LogEntry(
                 at=row.action_time,
                 by=row.user.get_username(),
                 what=str(what),
@@ -194,7 +194,7 @@ def _kept_with_values() -> Q:
     return _of_tables(tables) & (changed | deleted)
 
 
-def _audit_entries(chosen: LogFilters, most: int) -> list[Entry]:
+def _audit_entries(chosen: LogFilters, most: int) -> list[LogEntry]:
     rows = AuditEntry.objects.select_related("actor", "content_type")
     rows = _of_kind(rows, chosen.kind)
     entries = []
@@ -202,7 +202,7 @@ def _audit_entries(chosen: LogFilters, most: int) -> list[Entry]:
         model = row.content_type.model_class()
         name = capfirst(str(model._meta.verbose_name)) if model else row.content_type.model
         entries.append(
-            Entry(
+            LogEntry(
                 at=row.timestamp,
                 by=row.actor.get_username() if row.actor else "–",
                 what=str(ACTIONS.get(row.action, "")),
@@ -216,7 +216,7 @@ def _audit_entries(chosen: LogFilters, most: int) -> list[Entry]:
 
 
 # ------------------------------------------------------------------------------------------------ what was changed
-def _changes(row: AuditEntry, model: type[Model] | None) -> Iterator[Change]:
+def _changes(row: AuditEntry, model: type[Model] | None) -> Iterator[FieldChange]:
     """Of what was deleted none: its name says what it was."""
     if row.action == AuditEntry.Action.DELETE:
         return
@@ -225,12 +225,12 @@ def _changes(row: AuditEntry, model: type[Model] | None) -> Iterator[Change]:
         if isinstance(sides, dict):  # rows of a relation
             objects = ", ".join(sides["objects"])[:VALUE_CHARS]
             added = sides["operation"] == "add"
-            yield Change(shown, "" if added else objects, objects if added else "")
+            yield FieldChange(shown, "" if added else objects, objects if added else "")
             continue
         old = _value(model, name, sides[0])
         new = _value(model, name, sides[1])
         if old or new:
-            yield Change(shown, old, new)
+            yield FieldChange(shown, old, new)
 
 
 def _field_of(model: type[Model] | None, name: str) -> Any:

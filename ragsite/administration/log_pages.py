@@ -22,7 +22,7 @@ from chat.review.marks import file_log
 from chat.review.pages import desk_page
 from chat.review.roles import DeskAccess
 from feedback.curation.transfer.csv_table import BYTE_ORDER_MARK, table_lines
-from ragsite.administration.log import KINDS, Entry, LogFilters, LogPage, log_page_of
+from ragsite.administration.log import KINDS, LogEntry, LogFilters, LogPage, log_page_of
 from ragsite.core.database import database_call, own_database_thread
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
@@ -142,7 +142,7 @@ def _read(chosen: LogFilters, most: int, access: DeskAccess) -> LogPage:
     return log_page_of(chosen=chosen, most=most, with_values=access.user.is_superuser)
 
 
-def _cells(entry: Entry) -> list[str]:
+def _cells(entry: LogEntry) -> list[str]:
     changes = [f"{one.name}: {one.old or '–'} → {one.new or '–'}" for one in entry.changes]
     moment = timezone.localtime(entry.at).isoformat(timespec="seconds")
     return [moment, entry.by, entry.kind, entry.what, entry.of, "\n".join(changes)]

@@ -53,7 +53,7 @@ class UnreachableError(UnavailableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OutgoingResponse:
     """is_cut: the body was longer than what was wanted of it."""
 
     status: int
@@ -183,7 +183,7 @@ def fetch(
     most_bytes: int,
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
-) -> Answer:
+) -> OutgoingResponse:
     """At most so many bytes of the body, within WHOLE_S. Raises InwardAddressError, UnreachableError."""
     ends_at = time.monotonic() + WHOLE_S
     received = bytearray()
@@ -204,7 +204,7 @@ def fetch(
         raise UnreachableError from error
     answered = {name.lower(): value for name, value in response.headers.items()}
     is_cut = len(received) > most_bytes
-    return Answer(
+    return OutgoingResponse(
         response.status,
         answered,
         bytes(received[:most_bytes]),

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from retrieval.engine.values import (
     Boosts,
-    CuratedAnswer,
+    CuratedMatch,
     DocumentRef,
     EmbeddingSpace,
     Exchange,
@@ -305,7 +305,7 @@ class BoostSource(Protocol):
 class CuratedAnswers(Protocol):
     """Answers that people have written beforehand (`feedback.curation.curated`)."""
 
-    async def find(self, question: str, scope: SearchScope) -> CuratedAnswer | None:
+    async def find(self, question: str, scope: SearchScope) -> CuratedMatch | None:
         """The one for a question nearly identical to this one, all of whose passages are in the scope and as they were
         when it was checked. Raises UnavailableError when it can't be looked at."""
         ...

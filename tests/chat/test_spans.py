@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chat.messages.data import message_data
-from chat.runs.answers import Outcome, answer_finish
+from chat.runs.answers import RunOutcome, answer_finish
 from retrieval.engine.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
 from retrieval.knowledge.chunk_store import stored_chunk
 from retrieval.models import Document
@@ -49,7 +49,7 @@ def test_a_finished_answer_keeps_them_and_its_message_tells_them(document: Docum
     written = Answer(
         decision="ANSWER", text="Ten are lent [1].", sources=(source,), grounding=(sentence,)
     )
-    outcome = Outcome(status="complete", answer=written)
+    outcome = RunOutcome(status="complete", answer=written)
     assert answer_finish(message_id=message.pk, run_id=run, outcome=outcome)
     document.delete()
     message.refresh_from_db()

@@ -11,15 +11,15 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from feedback.curation.curated import (
+    CuratedPassage,
     LiveCuratedAnswers,
-    Passage,
     curated_end,
     curated_outdated,
     curated_save,
 )
 from feedback.models import CuratedAnswer
 from ragsite.core.errors import ConflictError
-from retrieval.engine.values import CuratedAnswer as Given
+from retrieval.engine.values import CuratedMatch as Given
 from retrieval.knowledge.scopes import scope_for
 from retrieval.models import Chunk
 from tests.factories import ChunkFactory, CollectionFactory, UserFactory
@@ -42,7 +42,9 @@ def curator(db: None) -> User:
 
 def save_answer(curator: User, *chunks: Chunk, **fields: Any) -> CuratedAnswer:
     given = {"question": QUESTION, "text": TEXT} | fields
-    passages = [Passage(chunk.document_id, chunk.document.title, chunk.text) for chunk in chunks]
+    passages = [
+        CuratedPassage(chunk.document_id, chunk.document.title, chunk.text) for chunk in chunks
+    ]
     return curated_save(by=curator, passages=passages, **given)
 
 

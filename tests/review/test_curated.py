@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from chat.models import Message
 from chat.review.records import answers_record
-from feedback.curation.curated import Passage, curated_save
+from feedback.curation.curated import CuratedPassage, curated_save
 from feedback.models import CuratedAnswer
 from retrieval.models import Chunk
 from tests.clients import client_of, person
@@ -74,7 +74,7 @@ def test_the_form_says_what_is_wrong_and_keeps_what_was_written(answer: Message)
 
 def test_one_is_changed_and_withdrawn(answer: Message, chunks: list[Chunk]) -> None:
     client = client_of(person("Curators"))
-    shown = Passage(chunks[1].document_id, "Loans", chunks[1].text)
+    shown = CuratedPassage(chunks[1].document_id, "Loans", chunks[1].text)
     first = curated_save(
         by=person("Curators"), question=QUESTION, text="Ten [1].", passages=[shown]
     )

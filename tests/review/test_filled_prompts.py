@@ -9,7 +9,7 @@ import pytest
 
 from chat.models import FilledPrompt, Message
 from chat.review.records import answers_record
-from chat.runs.answers import Outcome, answer_finish, answer_lease
+from chat.runs.answers import RunOutcome, answer_finish, answer_lease
 from retrieval.engine.prompting import PromptLibrary
 from retrieval.engine.trace import StepRecord
 from retrieval.engine.usage import ModelCall
@@ -44,7 +44,9 @@ def ask(*, memories: str = "-") -> Message:
         for n, p in enumerate(calls, 1)
     ]
     steps[0].calls.append(ModelCall(kind="embed", model="e"))
-    outcome = Outcome(status="complete", answer=Answer(decision="ANSWER", text="Ten."), steps=steps)
+    outcome = RunOutcome(
+        status="complete", answer=Answer(decision="ANSWER", text="Ten."), steps=steps
+    )
     assert answer_finish(message_id=answer.pk, run_id=run_id, outcome=outcome)
     answers_record([answer.pk])
     return answer

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat.models import DeskEvent
-from feedback.curation.curated import Passage, curated_save
+from feedback.curation.curated import CuratedPassage, curated_save
 from feedback.curation.golden import golden_save
 from feedback.curation.transfer import imports
 from feedback.models import CuratedAnswer, CurationImport, GoldenQuestion
@@ -371,7 +371,7 @@ def test_a_checked_answer_that_cannot_be_given_is_a_bad_row(
 ) -> None:
     """The same question in the same words, whatever its case and marks, is the one that is stored: it is changed."""
     curator = person("Curators")
-    shown = Passage(loans.document_id, "Rules", loans.text)
+    shown = CuratedPassage(loans.document_id, "Rules", loans.text)
     curated_save(by=curator, question=QUESTION, text="Ten [1].", passages=[shown])
     row = sent(client_of(curator), "curated", f"{CHECKED}\n{cells}\n")
     if reason:
@@ -383,7 +383,7 @@ def test_a_checked_answer_that_cannot_be_given_is_a_bad_row(
 def test_a_checked_answer_of_a_hidden_collection_is_neither_taken_out_nor_replaced() -> None:
     secret = CollectionFactory(owner=UserFactory(), visibility="private")
     chunk = passage("The plan is secret.", collection=secret, status="ready")
-    shown = Passage(chunk.document_id, "Plan", chunk.text)
+    shown = CuratedPassage(chunk.document_id, "Plan", chunk.text)
     curated_save(by=person("Curators"), question=QUESTION, text="So [1].", passages=[shown])
     client = client_of(person("Curators"))
     assert rows_of(exported(client, "curated")) == []

@@ -25,7 +25,7 @@ _NAMED = re.compile(r'\A"?sep=(\\t|.)"?[ \t]*\n', re.I)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class CsvRow:
     """A row that is not empty. number: as a spreadsheet counts, the head is 1. cells: by column, as they were typed.
     surplus: it has more cells than the head."""
 
@@ -35,12 +35,12 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class CsvTable:
     """columns: those that are known, as the file has them; unread: the others."""
 
     columns: list[str]
     unread: list[str]
-    lines: list[Line]
+    lines: list[CsvRow]
 
 
 def table_text(data: bytes) -> str:
@@ -60,11 +60,11 @@ def table_text(data: bytes) -> str:
     return text
 
 
-def table_read(text: str, known: Collection[str], required: Iterable[str]) -> Table:
+def table_read(text: str, known: Collection[str], required: Iterable[str]) -> CsvTable:
     """known: names of columns; required: those that the head must have. Raises InvalidInputError."""
     text, separator = _separator(text, known)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    lines: list[Line] = []
+    lines: list[CsvRow] = []
     try:
         head = [cell.strip().lower() for cell in next(reader, [])]
         _check_head(head, known, required)
@@ -81,7 +81,7 @@ def table_read(text: str, known: Collection[str], required: Iterable[str]) -> Ta
                 if name in known
             }
             surplus = any(map(str.strip, row[len(head) :]))
-            lines.append(Line(number=number, cells=cells, surplus=surplus))
+            lines.append(CsvRow(number=number, cells=cells, surplus=surplus))
     except csv.Error as error:
         raise InvalidInputError(
             worded("This CSV file is damaged: its rows cannot be told apart.")
@@ -89,7 +89,7 @@ def table_read(text: str, known: Collection[str], required: Iterable[str]) -> Ta
     if not lines:
         raise InvalidInputError(worded("The file has no rows below its head."))
     unread = [name for name in head if name and name not in known and name != ERROR_COLUMN]
-    return Table(columns=[name for name in head if name in known], unread=unread, lines=lines)
+    return CsvTable(columns=[name for name in head if name in known], unread=unread, lines=lines)
 
 
 def _separator(text: str, known: Collection[str]) -> tuple[str, str]:

@@ -18,12 +18,12 @@ from django.utils import timezone
 from import_export.fields import Field
 
 from feedback.curation.curated import MOST, curated_end
-from feedback.curation.transfer.csv_table import Line
+from feedback.curation.transfer.csv_table import CsvRow
 from feedback.curation.transfer.curated_cells import (
     MAX_QUESTION,
     MAX_SOURCES,
     SOURCE_COLUMNS,
-    Cited,
+    SourceCells,
     expiry_cell,
     question_cell,
     source_cells,
@@ -123,7 +123,7 @@ class CuratedResource(CurationResource):
         return cells + [""] * (missing * len(SOURCE_COLUMNS))
 
     # ---------------------------------------------------------------------------------------- in
-    def prepare(self, lines: Sequence[Line]) -> None:
+    def prepare(self, lines: Sequence[CsvRow]) -> None:
         self._load_wordings()
         keys = {key for line in lines if (key := as_uuid(line.cells.get("id", "").strip()))}
         holders = (self._holder(question_cell(line.cells)) for line in lines)
@@ -230,7 +230,9 @@ class CuratedResource(CurationResource):
         sources = [self._source(number, given[number], found) for number in sorted(given)]
         return text, sources
 
-    def _source(self, number: int, cited: Cited, found: CuratedAnswer | None) -> dict[str, str]:
+    def _source(
+        self, number: int, cited: SourceCells, found: CuratedAnswer | None
+    ) -> dict[str, str]:
         passage = cited.passage.strip()
         try:
             if not passage or not cited.document:

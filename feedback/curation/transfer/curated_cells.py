@@ -20,7 +20,7 @@ SOURCE_COLUMNS = ("collection", "document", "passage")
 DAY_FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y")  # no two of which mean different days by one text
 
 
-class Cited(NamedTuple):
+class SourceCells(NamedTuple):
     """The three cells of a source."""
 
     collection: str
@@ -43,13 +43,13 @@ def wordings_cell(cells: Mapping[str, str], found: CuratedAnswer | None) -> list
     return lines
 
 
-def source_cells(cells: Mapping[str, str]) -> dict[int, Cited]:
+def source_cells(cells: Mapping[str, str]) -> dict[int, SourceCells]:
     """By number, those of which any cell is filled in."""
     found = {}
     for number in range(1, MAX_SOURCES + 1):
         given = [clean_text(cells.get(f"{name}_{number}", "")) for name in SOURCE_COLUMNS]
         if any(cell.strip() for cell in given):
-            found[number] = Cited(given[0].strip(), given[1].strip(), given[2])
+            found[number] = SourceCells(given[0].strip(), given[1].strip(), given[2])
     return found
 
 

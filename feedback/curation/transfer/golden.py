@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from import_export.fields import Field
 
 from feedback.curation.golden import golden_check, golden_list
-from feedback.curation.transfer.csv_table import Line
+from feedback.curation.transfer.csv_table import CsvRow
 from feedback.curation.transfer.documents import document_names
 from feedback.curation.transfer.resource import CurationResource, Values, digest
 from feedback.models import GoldenQuestion
@@ -63,7 +63,7 @@ class GoldenResource(CurationResource):
         return "\n".join(self._names[one.pk] for one in row.documents.all())
 
     # ---------------------------------------------------------------------------------------- in
-    def prepare(self, lines: Sequence[Line]) -> None:
+    def prepare(self, lines: Sequence[CsvRow]) -> None:
         ids = [key for line in lines if (key := as_uuid(line.cells.get("id", "").strip()))]
         texts = {_words(line.cells) for line in lines}
         self._by_id = self.rows().in_bulk(ids)

@@ -22,9 +22,9 @@ from django.utils import timezone
 from chat.models import DeskEvent
 from chat.review.marks import file_log
 from chat.review.roles import desk_access
-from feedback.curation.transfer.csv_table import Line, Table, table_read, table_text
+from feedback.curation.transfer.csv_table import CsvRow, CsvTable, table_read, table_text
 from feedback.curation.transfer.exports import RESOURCES
-from feedback.curation.transfer.resource import CurationResource, Outcome
+from feedback.curation.transfer.resource import CurationResource, RowOutcome
 from feedback.models import CurationImport
 from feedback.rounds.deletions import one_at_a_time
 from ragsite.core.errors import AppError, ConflictError, NotFoundError
@@ -121,7 +121,7 @@ def _go_on(row: CurationImport, *, steps: int) -> CurationImport:
     return row
 
 
-def _table(kind: str, text: str) -> Table:
+def _table(kind: str, text: str) -> CsvTable:
     resource = RESOURCES[kind]
     return table_read(text, resource.columns, resource.required)
 
@@ -199,7 +199,7 @@ def _take_in(row: CurationImport, by: User, resource: CurationResource, lease: L
             file_log(user=by, kind=DeskEvent.Kind.IMPORT, what=row.kind, counts=row.counts)
 
 
-def _count(row: CurationImport, batch: Sequence[Line], outcomes: Sequence[Outcome]) -> None:
+def _count(row: CurationImport, batch: Sequence[CsvRow], outcomes: Sequence[RowOutcome]) -> None:
     for line, outcome in zip(batch, outcomes, strict=True):
         row.counts[outcome.kind] += 1
         if outcome.kind == "wrong":
@@ -211,7 +211,7 @@ def _count(row: CurationImport, batch: Sequence[Line], outcomes: Sequence[Outcom
     row.done += len(batch)
 
 
-def _wrong(columns: Sequence[str], line: Line, outcome: Outcome) -> dict[str, Any]:
+def _wrong(columns: Sequence[str], line: CsvRow, outcome: RowOutcome) -> dict[str, Any]:
     return {
         "row": outcome.number,
         "label": outcome.label,

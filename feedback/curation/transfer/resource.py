@@ -20,7 +20,7 @@ from import_export import resources
 from import_export.results import Result, RowResult
 from tablib import Dataset
 
-from feedback.curation.transfer.csv_table import Line
+from feedback.curation.transfer.csv_table import CsvRow
 from feedback.curation.transfer.documents import Named
 from ragsite.core.errors import AppError, InvalidInputError
 from ragsite.core.messages import Sentence, joined, worded
@@ -29,7 +29,7 @@ Values = dict[str, Any]
 LABEL_CHARS = 160
 
 
-class Outcome(NamedTuple):
+class RowOutcome(NamedTuple):
     """Of one row. kind: new, changed, unchanged, wrong. reason: of a wrong one, a `Sentence`."""
 
     number: int
@@ -63,14 +63,14 @@ class CurationResource(resources.ModelResource):
         self.named = Named(by)
         self.undo: list[dict[str, Any]] = []  # how the rows that were written are taken back
         self._row_of: dict[UUID, int] = {}  # what this file has said of, by which row
-        self._lines: Sequence[Line] = ()
+        self._lines: Sequence[CsvRow] = ()
         self._found: Model | None = None
         self._key = UUID(int=0)
         self._values: Values = {}
         self._before: Values | None = None
 
     # ---------------------------------------------------------------------------------------- of each kind
-    def prepare(self, lines: Sequence[Line]) -> None:
+    def prepare(self, lines: Sequence[CsvRow]) -> None:
         """Look up together what these rows name."""
         raise NotImplementedError
 
@@ -95,7 +95,7 @@ class CurationResource(resources.ModelResource):
         raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------- in
-    def take_in(self, lines: Sequence[Line], *, dry_run: bool) -> list[Outcome]:
+    def take_in(self, lines: Sequence[CsvRow], *, dry_run: bool) -> list[RowOutcome]:
         """A batch, one outcome a row. In a transaction of the caller's."""
         self._lines = lines
         dataset = Dataset(headers=list(self.columns))
@@ -155,9 +155,9 @@ class CurationResource(resources.ModelResource):
         self.undo.append({"id": str(self._key), "before": self._before, "after": after})
 
 
-def _outcome(line: Line, row: RowResult, label: str) -> Outcome:
+def _outcome(line: CsvRow, row: RowResult, label: str) -> RowOutcome:
     reason = row.validation_error.message if row.validation_error else ""
-    return Outcome(line.number, KINDS[row.import_type], label, reason)
+    return RowOutcome(line.number, KINDS[row.import_type], label, reason)
 
 
 def sentence_of(error: AppError) -> str:

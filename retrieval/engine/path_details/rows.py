@@ -44,7 +44,7 @@ class FoundCandidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadDocument:
+class NamedDocument:
     document_id: str
     title: str
 

@@ -11,7 +11,7 @@ from retrieval.engine.path_details.rows import (
     AppliedBoost,
     FoundCandidate,
     FoundPage,
-    ReadDocument,
+    NamedDocument,
     SearchedQuery,
 )
 
@@ -77,7 +77,7 @@ class RetrieveDetails(StepDetails):
     found: int | None = None
     searched: int | None = None
     documents: int | None = None
-    whole_documents: tuple[ReadDocument, ...] | None = None
+    whole_documents: tuple[NamedDocument, ...] | None = None
     titles: tuple[str, ...] | None = None
     read: int | None = None
     total: int | None = None

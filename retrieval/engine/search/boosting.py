@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from retrieval.engine.ports import ChunkStore, SearchResult
-from retrieval.engine.values import Boost, Boosts, ScoredChunk, SearchScope, TailHit
+from retrieval.engine.values import Boosts, ChunkBoost, ScoredChunk, SearchScope, TailHit
 
 BOOST_TIMEOUT_S = 2.0  # waiting for what ratings say
 
 LOWEST_SCORE = 0.26  # of the last of a hundred hits; the first has 1. Why: `rank_with_boosts`
-NO_BOOST = Boost()
+NO_BOOST = ChunkBoost()
 MOST_READ = 2  # times as many as the candidates: the best ranked whose texts are read, since some may have been deleted
 Hit = ScoredChunk | TailHit
 

@@ -19,7 +19,7 @@ from retrieval.engine.text.statements import (
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MarkdownTable:
     """head: as Markdown, a row and its delimiter. rows: start, end and cells of each in the passage's text."""
 
     columns: tuple[str, ...]
@@ -52,7 +52,7 @@ def is_inside_table(text: str) -> bool:
     return begins_inside_table(text) and len(blocks_of(text)) == 1
 
 
-def markdown_table(source: str, start: int, head: Sequence[str]) -> Table:
+def markdown_table(source: str, start: int, head: Sequence[str]) -> MarkdownTable:
     lines = list(lines_of(source, start))
     if len(lines) > 1 and is_delimiter_row(lines[1][2]):
         head = (lines[0][2], lines[1][2])
@@ -68,14 +68,14 @@ def markdown_table(source: str, start: int, head: Sequence[str]) -> Table:
         else ("",) * max((len(cells) for _, _, cells in rows), default=1)
     )
     delimiter = head[1].strip() if head else _delimiter(columns)
-    return Table(
+    return MarkdownTable(
         columns,
         delimiter,
         tuple((begin, end, _fitted(cells, len(columns))) for begin, end, cells in rows),
     )
 
 
-def labelled_table(source: str, start: int) -> Table | None:
+def labelled_table(source: str, start: int) -> MarkdownTable | None:
     """Of a run of lines with rows `column: cell; …`; None where it has none."""
     lines = list(lines_of(source, start))
     plain = [line for _, _, line in lines]
@@ -88,7 +88,7 @@ def labelled_table(source: str, start: int) -> Table | None:
     columns = tuple(head.split(HEAD_END)) if head else _columns([line for _, _, line in rows])
     if not columns:
         return None
-    return Table(
+    return MarkdownTable(
         columns,
         _delimiter(columns),
         tuple((begin, end, tuple(cells_of(line, columns))) for begin, end, line in rows),

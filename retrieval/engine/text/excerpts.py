@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import PurePosixPath
 
 from retrieval.engine.text.excerpt_tables import (
-    Table,
+    MarkdownTable,
     labelled_table,
     lines_of,
     markdown_table,
@@ -23,8 +23,8 @@ from retrieval.engine.text.excerpt_tables import (
 from retrieval.engine.text.languages import HAN_CHARACTER
 from retrieval.engine.text.statements import (
     CELL_END,
-    Block,
     Kind,
+    TextBlock,
     blocks_of,
     list_sign,
     sentence_spans,
@@ -46,7 +46,7 @@ _LINE_SIGN = re.compile(r"^([#>=+|])", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PassagePiece:
     """A sentence, a row or a line of code: `source[start:end]` of the passage's text. words: what it says, without the
     names of a table's columns. block: the number of the block that it is a part of."""
 
@@ -58,7 +58,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class PassageExcerpt:
     """markdown: what is shown. start, end: of the marked statement in the passage's text."""
 
     markdown: str
@@ -66,7 +66,7 @@ class Excerpt:
     end: int
 
 
-class Passage:
+class ReadPassage:
     """A passage's text, read for an excerpt.
 
     file_name: by its ending the text is Markdown, or plain. head: the two lines that begin a table of Markdown whose
@@ -79,7 +79,7 @@ class Passage:
             PurePosixPath(file_name).suffix.lower() in MARKDOWN_ENDINGS or not file_name
         )
         self._blocks = blocks_of(text)
-        self._tables: dict[int, Table] = {}
+        self._tables: dict[int, MarkdownTable] = {}
         for number, block in enumerate(self._blocks):
             source = text[block.start : block.end]
             if block.kind == "table":
@@ -89,21 +89,23 @@ class Passage:
                 self._tables[number] = table
         self.pieces = tuple(self._pieces())
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _pieces(self) -> Iterator[PassagePiece]:
         for number, block in enumerate(self._blocks):
             if number in self._tables:
                 for start, end, cells in self._tables[number].rows:
-                    yield Piece(start, end, CELL_END.join(filter(None, cells)), number, "table")
+                    yield PassagePiece(
+                        start, end, CELL_END.join(filter(None, cells)), number, "table"
+                    )
             elif block.kind == "code":
                 for start, end in _code_lines(self.text, block):
-                    yield Piece(start, end, self.text[start:end], number, "code")
+                    yield PassagePiece(start, end, self.text[start:end], number, "code")
             else:
                 source = self.text[block.start : block.end]
                 sign = len(source) - len(source.lstrip())
                 sign += list_sign(source[sign:])
                 for sentence in sentence_spans(source[sign:]):
                     start = block.start + sign + sentence.start
-                    yield Piece(
+                    yield PassagePiece(
                         start, start + len(sentence.text), sentence.text, number, block.kind
                     )
 
@@ -114,7 +116,7 @@ class Passage:
             f"{' '.join(table.columns)} {self.pieces[at].words}" if table else self.pieces[at].words
         )
 
-    def excerpt(self, best: int, *, chars: int, above: Collection[str] = ()) -> Excerpt:
+    def excerpt(self, best: int, *, chars: int, above: Collection[str] = ()) -> PassageExcerpt:
         """Around `pieces[best]`: as much of what stands before and after as `chars` hold, its own block first. A
         statement that is longer is cut.
 
@@ -136,7 +138,7 @@ class Passage:
             markdown = f"{CUT}\n\n{markdown}"
         if last + 1 < len(self.pieces) and self.pieces[last + 1].block != self.pieces[last].block:
             markdown += f"\n\n{CUT}"
-        return Excerpt(markdown, chosen.start, chosen.end)
+        return PassageExcerpt(markdown, chosen.start, chosen.end)
 
     def _gap_before(self, number: int) -> str:
         """Items of a list stay close to each other."""
@@ -195,7 +197,9 @@ class Passage:
         return len(" ".join(table.columns)) if table else 0
 
     # -------------------------------------------------------------------------------------------- drawing
-    def _drawn(self, number: int, pieces: Sequence[Piece], at: int | None, chars: int) -> str:
+    def _drawn(
+        self, number: int, pieces: Sequence[PassagePiece], at: int | None, chars: int
+    ) -> str:
         """The Markdown of these pieces of a block. at: of them, which is marked."""
         if table := self._tables.get(number):
             return self._drawn_table(table, pieces, at)
@@ -208,7 +212,9 @@ class Passage:
             return self._plain(source.strip())
         return self._drawn_text(number, pieces, at, chars)
 
-    def _drawn_text(self, number: int, pieces: Sequence[Piece], at: int | None, chars: int) -> str:
+    def _drawn_text(
+        self, number: int, pieces: Sequence[PassagePiece], at: int | None, chars: int
+    ) -> str:
         block = self._blocks[number]
         own = [piece for piece in self.pieces if piece.block == number]
         begins = block.start if pieces[0] == own[0] else pieces[0].start
@@ -231,7 +237,9 @@ class Passage:
         )
         return before + shown + after
 
-    def _drawn_table(self, table: Table, pieces: Sequence[Piece], at: int | None) -> str:
+    def _drawn_table(
+        self, table: MarkdownTable, pieces: Sequence[PassagePiece], at: int | None
+    ) -> str:
         rows = {start: cells for start, _, cells in table.rows}
         lines = [row_line([self._cell(name) for name in table.columns]), table.delimiter]
         for number, piece in enumerate(pieces):
@@ -272,7 +280,7 @@ def quoted(markdown: str) -> str:
     )
 
 
-def _code_lines(text: str, block: Block) -> Iterator[tuple[int, int]]:
+def _code_lines(text: str, block: TextBlock) -> Iterator[tuple[int, int]]:
     """Of a piece of code, without its fences and blank lines."""
     for start, end, line in lines_of(text[block.start : block.end], block.start):
         if line.strip() and not line.strip().startswith(("```", "~~~")):

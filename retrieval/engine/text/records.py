@@ -31,7 +31,7 @@ _PAIR = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RecordLine:
     """`chunk.text[start:end]`, and what continues it in the next chunk."""
 
     text: str
@@ -44,7 +44,7 @@ class Line:
 class Cell:
     name: str
     value: str
-    line: Line
+    line: RecordLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +72,20 @@ def column_key(name: str) -> str:
     return folded(without_emphasis(name)).strip(" :*")
 
 
-def lines_of(chunks: Iterable[StoredChunk]) -> list[Line]:
+def lines_of(chunks: Iterable[StoredChunk]) -> list[RecordLine]:
     """chunks: of one document, in order. What a chunk repeats of the one before it is left out."""
-    lines: list[Line] = []
+    lines: list[RecordLine] = []
     before: StoredChunk | None = None
     for chunk in chunks:
         repeated = before.char_end - chunk.char_start if before else 0
         at = max(0, repeated)
         goes_on = before is not None and _is_cut(before, chunk)
         for number, text in enumerate(chunk.text[at:].split("\n")):
-            line = Line(text, chunk, at, at + len(text))
+            line = RecordLine(text, chunk, at, at + len(text))
             if goes_on and not number and lines:
                 last = lines[-1]
                 gap = " " * max(0, -repeated)
-                lines[-1] = Line(last.text + gap + text, last.chunk, last.start, last.end)
+                lines[-1] = RecordLine(last.text + gap + text, last.chunk, last.start, last.end)
             else:
                 lines.append(line)
             at += len(text) + 1
@@ -105,7 +105,7 @@ def records_of(chunks: Iterable[StoredChunk]) -> list[Record]:
     return list(_records(lines_of(chunks)))
 
 
-def _records(lines: Sequence[Line]) -> Iterator[Record]:
+def _records(lines: Sequence[RecordLine]) -> Iterator[Record]:
     columns: tuple[str, ...] = ()  # of the table that was begun last
     markdown: tuple[str, ...] = ()
     form: list[Cell] = []
@@ -167,7 +167,7 @@ def _second_reading(table: Sequence[Cell]) -> Iterator[Record]:
         yield Record(tuple(table), is_row=False, is_second=True)
 
 
-def _field(pair: Sequence[str], line: Line) -> Cell | None:
+def _field(pair: Sequence[str], line: RecordLine) -> Cell | None:
     """Of two texts that may be a name and its value."""
     if len(pair) != _PAIR:
         return None

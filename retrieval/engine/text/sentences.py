@@ -78,7 +78,7 @@ _WITHOUT_ORDINAL_STOPS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class SentenceSpan:
     """`text` is `source[start:end]`, without surrounding white space."""
 
     text: str
@@ -86,13 +86,13 @@ class Sentence:
     end: int
 
 
-def sentence_spans(text: str, *, language: str = "") -> list[Sentence]:
+def sentence_spans(text: str, *, language: str = "") -> list[SentenceSpan]:
     """All sentences in order; together they hold everything but the white space between them.
 
     language: of the text that this one is a part of; a few words of their own show none.
     """
     code = [match.span() for match in _CODE.finditer(text)]
-    sentences: list[Sentence] = []
+    sentences: list[SentenceSpan] = []
     start = 0
     for match in _END.finditer(text):
         while code and code[0][1] <= match.start():
@@ -174,9 +174,9 @@ def _is_abbreviated(word: str, *, counted: bool) -> bool:
     return not _VOWEL.search(unicodedata.normalize("NFD", word))
 
 
-def _add(sentences: list[Sentence], text: str, start: int, end: int) -> None:
+def _add(sentences: list[SentenceSpan], text: str, start: int, end: int) -> None:
     piece = text[start:end]
     stripped = piece.strip()
     if stripped:
         first = start + len(piece) - len(piece.lstrip())
-        sentences.append(Sentence(stripped, first, first + len(stripped)))
+        sentences.append(SentenceSpan(stripped, first, first + len(stripped)))

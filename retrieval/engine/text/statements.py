@@ -176,7 +176,7 @@ _inline = MarkdownIt("commonmark").use(cjk_emphasis)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TextBlock:
     """`text[start:end]`: whole lines."""
 
     kind: Kind
@@ -195,10 +195,10 @@ class Statement(NamedTuple):
     kind: Kind = "text"
 
 
-def blocks_of(text: str) -> list[Block]:
+def blocks_of(text: str) -> list[TextBlock]:
     """Runs of lines of one kind, in order; a heading and a list item begin one of their own. Together they hold every
     line that is not blank."""
-    blocks: list[Block] = []
+    blocks: list[TextBlock] = []
     start = 0
     fence = ""
     goes_on = False
@@ -216,7 +216,7 @@ def blocks_of(text: str) -> list[Block]:
         if kind is not None:
             begins = not goes_on or kind != blocks[-1].kind or kind == "heading"
             if begins or (kind == "text" and list_sign(line.lstrip())):
-                blocks.append(Block(kind, start, end))
+                blocks.append(TextBlock(kind, start, end))
             else:
                 blocks[-1] = replace(blocks[-1], end=end)
         goes_on = kind is not None and (kind != "code" or bool(fence))

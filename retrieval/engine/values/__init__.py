@@ -6,15 +6,15 @@ A query is text that is searched for; a question is what the user asked. A chunk
 from retrieval.engine.values.answers import (
     Answer,
     Clarification,
-    CuratedAnswer,
     CuratedBy,
+    CuratedMatch,
     Decision,
     GroundedSentence,
     SentenceEvidence,
     Source,
     SupportLevel,
 )
-from retrieval.engine.values.boosts import Boost, Boosts
+from retrieval.engine.values.boosts import Boosts, ChunkBoost
 from retrieval.engine.values.chunks import (
     HEADING_JOIN,
     SCORE_NAMES,
@@ -66,12 +66,12 @@ __all__ = [
     "Answer",
     "AnswerOptions",
     "AskedBy",
-    "Boost",
     "Boosts",
+    "ChunkBoost",
     "Clarification",
     "CollectionRef",
-    "CuratedAnswer",
     "CuratedBy",
+    "CuratedMatch",
     "Decision",
     "DocumentRef",
     "DocumentTask",

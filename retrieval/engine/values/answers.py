@@ -83,7 +83,7 @@ class CuratedBy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CuratedAnswer:
+class CuratedMatch:
     """An answer that people have written and checked for one question and those nearly identical to it.
 
     text: Markdown with markers from 1, each of one of the passages. question: the wording that fitted.

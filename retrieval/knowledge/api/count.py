@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from ragsite.core.api.fields import (
+    DateField,
     ListField,
     StrictSerializer,
     TextField,
@@ -45,15 +46,6 @@ from retrieval.knowledge.scopes import scope_for
 
 MAX_WORDS_CHARS = 200
 MAX_VALUE_CHARS = 100
-
-
-class DateField(serializers.DateField):
-    """A day as ISO 8601 text."""
-
-    def to_internal_value(self, value: Any) -> Any:
-        if not isinstance(value, str):
-            self.fail("invalid", format="YYYY-MM-DD")
-        return super().to_internal_value(value)
 
 
 class ColumnRuleSerializer(StrictSerializer):

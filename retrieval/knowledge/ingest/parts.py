@@ -20,7 +20,7 @@ from retrieval.knowledge.ingest.blocks import (
     Table,
     row_places,
 )
-from retrieval.knowledge.ingest.read_document import BlockPlace, DocumentPart
+from retrieval.knowledge.ingest.read_document import BlockPlace, ReadPart
 
 PART_CHARS = 12_000  # of a part that is no page, at most
 HEADING_FROM = 2  # a part filled to 1/2 ends before a heading
@@ -35,7 +35,7 @@ class _Piece:
     block: Block
 
 
-def document_parts(document: ParsedDocument) -> tuple[DocumentPart, ...]:
+def document_parts(document: ParsedDocument) -> tuple[ReadPart, ...]:
     """In order; together they hold every block."""
     pieces = list(_pieces(document.blocks))
     if not document.pages:
@@ -43,7 +43,7 @@ def document_parts(document: ParsedDocument) -> tuple[DocumentPart, ...]:
             _part(number, run, run[0].start) for number, run in enumerate(_runs(pieces), 1)
         )
     by_page = {page: list(run) for page, run in groupby(pieces, key=lambda piece: piece.block.page)}
-    parts: list[DocumentPart] = []
+    parts: list[ReadPart] = []
     for number, page in enumerate(document.pages, 1):
         part = _part(number, by_page.get(number, []), parts[-1].char_end if parts else 0)
         parts.append(
@@ -52,7 +52,7 @@ def document_parts(document: ParsedDocument) -> tuple[DocumentPart, ...]:
     return tuple(parts)
 
 
-def _part(number: int, pieces: Sequence[_Piece], start: int) -> DocumentPart:
+def _part(number: int, pieces: Sequence[_Piece], start: int) -> ReadPart:
     """start: of one without pieces."""
     start, end = (pieces[0].start, pieces[-1].end) if pieces else (start, start)
     blocks: list[BlockPlace] = []
@@ -63,9 +63,7 @@ def _part(number: int, pieces: Sequence[_Piece], start: int) -> DocumentPart:
             [piece.start - start, piece.end - start, piece.block.kind, piece.block.level, *columns]
         )
     page = pieces[0].block.page if pieces else None
-    return DocumentPart(
-        number=number, char_start=start, char_end=end, page=page, blocks=tuple(blocks)
-    )
+    return ReadPart(number=number, char_start=start, char_end=end, page=page, blocks=tuple(blocks))
 
 
 def _runs(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
@@ -118,7 +116,7 @@ Box = tuple[float, float, float, float]
 def boxes_between(lines: Sequence[Line], start: int, end: int) -> list[Box]:
     """Where the characters start … end stand: (left, top, right, bottom) of each line, as shares of the page.
 
-    lines: of a `DocumentPart`, from whose first character both are counted.
+    lines: of a `ReadPart`, from whose first character both are counted.
     """
     boxes: list[Box] = []
     for begin, finish, left, top, right, bottom, words in lines:

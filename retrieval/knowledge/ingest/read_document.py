@@ -29,7 +29,7 @@ BlockPlace = list[int | str | list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentPart:
+class ReadPart:
     """number: from 1; of a PDF its page. page: a slide, too. char_start … char_end: its place in the document's text.
 
     blocks: [start, end, kind, level] each, and of a table with labelled rows its columns. lines: as of `PageLines`. All
@@ -59,6 +59,6 @@ class ReadDocument:
     language: str
     summary: str
     chunks: tuple[TextChunk, ...]
-    parts: tuple[DocumentPart, ...] = ()
+    parts: tuple[ReadPart, ...] = ()
     unread: tuple[Sentence, ...] = ()
     word_count: int = 0

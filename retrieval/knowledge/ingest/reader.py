@@ -22,7 +22,7 @@ from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import confinement
 from retrieval.knowledge.ingest.chunk_size import ChunkSize
 from retrieval.knowledge.ingest.confinement import MIB
-from retrieval.knowledge.ingest.read_document import DocumentPart, ReadDocument, TextChunk
+from retrieval.knowledge.ingest.read_document import ReadDocument, ReadPart, TextChunk
 from retrieval.knowledge.ingest.sniff import FileKind, kind_by_name
 
 PARSERS = "retrieval.knowledge.ingest.reader_process"  # what the fork server loads
@@ -123,7 +123,7 @@ def _loaded(content: bytes) -> ReadDocument:
     fields: dict[str, Any] = json.loads(content)
     chunks = tuple(TextChunk(**chunk) for chunk in fields.pop("chunks"))
     parts = tuple(
-        DocumentPart(**{**part, "blocks": tuple(part["blocks"]), "lines": tuple(part["lines"])})
+        ReadPart(**{**part, "blocks": tuple(part["blocks"]), "lines": tuple(part["lines"])})
         for part in fields.pop("parts")
     )
     unread = tuple(Sentence(say(wording), wording) for wording in fields.pop("unread"))

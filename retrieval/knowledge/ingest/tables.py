@@ -40,7 +40,7 @@ class SpannedCell(NamedTuple):
     columns: int = 1
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row of a grid. number: as its program shows it. is_head: it is known to name columns. is_section: it is one
     cell over the whole width, which names the rows below."""
 
@@ -55,7 +55,7 @@ class Row(NamedTuple):
         return sum(map(bool, self.cells))
 
 
-def grid_of(rows: Iterable[Sequence[SpannedCell]]) -> list[Row]:
+def grid_of(rows: Iterable[Sequence[SpannedCell]]) -> list[TableRow]:
     """The rows with their spans filled in, all equally long. Raises DocumentUnreadableError for too many cells."""
     grid: list[dict[int, str]] = []
     widths: list[int] = []  # of the only cell of a row, else 0
@@ -86,12 +86,16 @@ def grid_of(rows: Iterable[Sequence[SpannedCell]]) -> list[Row]:
             raise DocumentUnreadableError(reason)
     width = max((column + 1 for line in grid for column in line), default=0)
     return [
-        Row(tuple(line.get(column, "") for column in range(width)), is_section=alone == width > 1)
+        TableRow(
+            tuple(line.get(column, "") for column in range(width)), is_section=alone == width > 1
+        )
         for line, alone in zip(grid, widths, strict=True)
     ]
 
 
-def tables_of(rows: Sequence[Row], *, caption: str = "", expects_head: bool = True) -> list[Table]:
+def tables_of(
+    rows: Sequence[TableRow], *, caption: str = "", expects_head: bool = True
+) -> list[Table]:
     """In order, rows of the same head that are parted by an empty row included; a text of its own is a table of one
     column.
 
@@ -108,7 +112,7 @@ def tables_of(rows: Sequence[Row], *, caption: str = "", expects_head: bool = Tr
 
 
 # ------------------------------------------------------------------------------------------------ where tables end
-def _runs(rows: list[Row], *, depth: int) -> Iterator[list[Row]]:
+def _runs(rows: list[TableRow], *, depth: int) -> Iterator[list[TableRow]]:
     """Rows and columns without an empty row or column that parts two tables."""
     for is_empty, group in groupby(rows, key=lambda row: not row.filled):
         if is_empty:
@@ -122,17 +126,17 @@ def _runs(rows: list[Row], *, depth: int) -> Iterator[list[Row]]:
             yield from _runs([row._replace(cells=row.cells[side]) for row in run], depth=depth + 1)
 
 
-def _trimmed(run: list[Row]) -> list[Row]:
+def _trimmed(run: list[TableRow]) -> list[TableRow]:
     """Without empty columns on the left and the right."""
     used = [at for at, column in enumerate(_columns(run)) if any(column)]
     return [row._replace(cells=row.cells[used[0] : used[-1] + 1]) for row in run]
 
 
-def _columns(run: Sequence[Row]) -> list[tuple[str, ...]]:
+def _columns(run: Sequence[TableRow]) -> list[tuple[str, ...]]:
     return list(zip(*(row.cells for row in run), strict=True))
 
 
-def _border(run: Sequence[Row]) -> int:
+def _border(run: Sequence[TableRow]) -> int:
     """The empty column that parts two tables with heads of their own; 0: there is none.
 
     Both sides name two columns at least, and the right one begins with words, which name its rows.
@@ -151,7 +155,7 @@ def _border(run: Sequence[Row]) -> int:
 
 # ------------------------------------------------------------------------------------------------ one after the other
 def _tables_of_run(
-    run: list[Row], inherited: tuple[tuple[str, ...], ...], *, caption: str, expects_head: bool
+    run: list[TableRow], inherited: tuple[tuple[str, ...], ...], *, caption: str, expects_head: bool
 ) -> Iterator[Table]:
     """inherited: the head of the table above, for rows that go on after an empty one."""
     lines, run = _lines_above(run)
@@ -168,7 +172,7 @@ def _tables_of_run(
     head = [row.cells for row in _filled_to_the_right(run[:heads])]
     if not head and inherited and len(inherited[0]) == len(run[0].cells):
         head = list(inherited)
-    body: list[Row] = []
+    body: list[TableRow] = []
     section = ""
     at = heads
     while at < len(run):
@@ -190,7 +194,7 @@ def _tables_of_run(
         yield _table(head, body, CAPTION_JOIN.join(filter(None, [caption, section])))
 
 
-def _lines_above(run: list[Row]) -> tuple[list[Row], list[Row]]:
+def _lines_above(run: list[TableRow]) -> tuple[list[TableRow], list[TableRow]]:
     """Rows of a single cell before a table of several columns, and the table."""
     if len(run[0].cells) == 1:
         return [], run
@@ -201,7 +205,7 @@ def _lines_above(run: list[Row]) -> tuple[list[Row], list[Row]]:
     return lines, _trimmed(run[at:]) if at < len(run) else []
 
 
-def _table(head: Sequence[tuple[str, ...]], body: Sequence[Row], caption: str) -> Table:
+def _table(head: Sequence[tuple[str, ...]], body: Sequence[TableRow], caption: str) -> Table:
     pages = tuple(row.page for row in body if row.page is not None)
     return Table(
         rows=(*head, *(row.cells for row in body)),
@@ -222,14 +226,14 @@ def is_value(cell: str) -> bool:
     return bool(_VALUE.fullmatch(cell) or _ERROR.fullmatch(cell))
 
 
-def _known_head(run: Sequence[Row]) -> int:
+def _known_head(run: Sequence[TableRow]) -> int:
     count = 0
     while count < len(run) and run[count].is_head:
         count += 1
     return count
 
 
-def _head_rows(run: Sequence[Row], *, expects_head: bool = True) -> int:
+def _head_rows(run: Sequence[TableRow], *, expects_head: bool = True) -> int:
     """How many of the first rows name the columns: as few as tell them apart; 0 where they do not read like names."""
     run = run[:LOOKED_AT_ROWS]
     if len(run) < 2 or len(run[0].cells) < 2 or any(row.is_head for row in run):
@@ -254,7 +258,7 @@ def _goes_below(name: str, cell: str) -> bool:
     return not name and bool(cell)
 
 
-def _are_names(row: Row, below: Sequence[Row]) -> bool:
+def _are_names(row: TableRow, below: Sequence[TableRow]) -> bool:
     """A value is a name only above words, like the hours of a timetable."""
     if row.is_section or not below or max(map(len, row.cells)) > MAX_COLUMN_NAME_CHARS:
         return False
@@ -271,7 +275,7 @@ def _holds_values(column: Sequence[str]) -> bool:
     return bool(filled) and 2 * sum(map(is_value, filled)) >= len(filled)
 
 
-def _filled_to_the_right(head: Sequence[Row]) -> list[Row]:
+def _filled_to_the_right(head: Sequence[TableRow]) -> list[TableRow]:
     """A name above several columns that was not written as one cell: it stands above those that the last row names."""
     if len(head) < 2:
         return list(head)
@@ -287,7 +291,7 @@ def _filled_to_the_right(head: Sequence[Row]) -> list[Row]:
 
 
 def _new_head(
-    run: Sequence[Row], at: int, body: Sequence[Row], head: Sequence[tuple[str, ...]]
+    run: Sequence[TableRow], at: int, body: Sequence[TableRow], head: Sequence[tuple[str, ...]]
 ) -> int:
     """How many rows from there name the columns of another table; 0: the row is one of this table's."""
     if run[at].is_head:

@@ -53,7 +53,7 @@ from retrieval.knowledge.services.collections import collection_touch
 from retrieval.knowledge.services.documents import document_supersede
 from retrieval.knowledge.services.ingest_jobs import (
     DISK_FULL,
-    Claim,
+    JobClaim,
     job_claim,
     job_claim_next,
     job_fail,
@@ -93,13 +93,13 @@ async def ingest_take_next() -> IngestOutcome | Literal["idle"]:
     return await _counted(claim) if claim else "idle"
 
 
-async def _counted(claim: Claim) -> IngestOutcome:
+async def _counted(claim: JobClaim) -> IngestOutcome:
     outcome = await _ingest(claim)
     metrics.ingest_documents.labels(outcome).inc()
     return outcome
 
 
-async def _ingest(claim: Claim) -> IngestOutcome:
+async def _ingest(claim: JobClaim) -> IngestOutcome:
     try:
         async with hold(claim.lease):
             return await _work(claim)
@@ -123,7 +123,7 @@ async def _ingest(claim: Claim) -> IngestOutcome:
         return "waiting"
 
 
-async def _work(claim: Claim) -> IngestOutcome:
+async def _work(claim: JobClaim) -> IngestOutcome:
     """Raises LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist."""
     document = await sync_to_async(_begin)(claim)
     try:
@@ -142,7 +142,7 @@ async def _work(claim: Claim) -> IngestOutcome:
 
 
 @transaction.atomic
-def _begin(claim: Claim) -> Document:
+def _begin(claim: JobClaim) -> Document:
     """The document; its status says what is to do: PARSING or EMBEDDING."""
     document = Document.objects.select_related("collection").get(pk=claim.document_id)
     # All chunks are written in one transaction: where there are some, there are all.
@@ -157,7 +157,7 @@ def _begin(claim: Claim) -> Document:
 
 
 # ------------------------------------------------------------------------------------------------ file → chunks
-async def _parse(claim: Claim, document: Document, space: EmbeddingSpace) -> None:
+async def _parse(claim: JobClaim, document: Document, space: EmbeddingSpace) -> None:
     """Raises DocumentUnreadableError, UnsupportedFileError, EmbeddingUnavailableError, EmbeddingMismatchError,
     IndexUnavailableError, UploadsAwayError, LeaseLostError."""
     if not document.file:
@@ -179,7 +179,7 @@ async def _parse(claim: Claim, document: Document, space: EmbeddingSpace) -> Non
 
 
 @transaction.atomic
-def _chunks_store(claim: Claim, read: ReadDocument) -> None:
+def _chunks_store(claim: JobClaim, read: ReadDocument) -> None:
     """Raises LeaseLostError, Document.DoesNotExist."""
     claim.lease.check()
     document = Document.objects.select_for_update().get(pk=claim.document_id)
@@ -214,7 +214,7 @@ def rows_of_read(document: Document, read: ReadDocument) -> tuple[list[Chunk], l
 
 
 # ------------------------------------------------------------------------------------------------ chunks → index
-async def _embed(claim: Claim, space: EmbeddingSpace) -> None:
+async def _embed(claim: JobClaim, space: EmbeddingSpace) -> None:
     """Until every chunk is indexed.
 
     Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError, LeaseLostError.
@@ -240,7 +240,7 @@ async def _embed(claim: Claim, space: EmbeddingSpace) -> None:
 
 
 async def _batch(
-    claim: Claim, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool
+    claim: JobClaim, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool
 ) -> list[Chunk]:
     """Embed, analyse, write; the chunks that were: all of them, or the first ones where the model is slow.
 
@@ -300,7 +300,7 @@ def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
 
 
 @transaction.atomic
-def _chunks_flag(claim: Claim, chunks: Sequence[Chunk], space: EmbeddingSpace) -> float | None:
+def _chunks_flag(claim: JobClaim, chunks: Sequence[Chunk], space: EmbeddingSpace) -> float | None:
     """Flag them as durably indexed; with the last one flagged the document is ready. The progress; None: its collection
     was re-embedded meanwhile, and the rows are in its former `space`. Raises LeaseLostError, Document.DoesNotExist."""
     documents = Document.objects.select_for_update(of=("self",)).select_related("collection")

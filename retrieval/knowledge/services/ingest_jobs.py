@@ -41,7 +41,7 @@ OPEN_STATES = (IngestJob.State.WAITING, IngestJob.State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class JobClaim:
     """The right to work on a document until the lease of its job runs out; keep it with `leases.hold(claim.lease)`."""
 
     document_id: UUID
@@ -49,13 +49,13 @@ class Claim:
 
 
 @transaction.atomic
-def job_claim(*, document_id: UUID | str) -> Claim | None:
+def job_claim(*, document_id: UUID | str) -> JobClaim | None:
     """Take the document's open job, if nobody holds it. A job that was given up too often fails here."""
     open_jobs = IngestJob.objects.filter(state__in=OPEN_STATES)
     job = open_jobs.select_for_update().filter(document_id=document_id).first()
     if job is None:
         return None
-    claim = Claim(job.document_id, Lease(open_jobs, job.pk, seconds=LEASE_S))
+    claim = JobClaim(job.document_id, Lease(open_jobs, job.pk, seconds=LEASE_S))
     given_up = job.attempts >= MAX_ATTEMPTS
     attempts = job.attempts if given_up else job.attempts + 1
     running = IngestJob.State.RUNNING
@@ -77,7 +77,7 @@ def job_claim(*, document_id: UUID | str) -> Claim | None:
 
 
 @transaction.atomic
-def job_wait(*, claim: Claim, reason: str) -> bool:
+def job_wait(*, claim: JobClaim, reason: str) -> bool:
     """Back off while a server is away: no failed attempt, and another try after a growing pause.
 
     False: it has waited too often, and failed.
@@ -103,7 +103,7 @@ def job_wait(*, claim: Claim, reason: str) -> bool:
 
 
 @transaction.atomic
-def job_give_back(*, claim: Claim, reason: str = "", counted: bool = True) -> None:
+def job_give_back(*, claim: JobClaim, reason: str = "", counted: bool = True) -> None:
     """An attempt broke off. `counted=False`: on request, not through the document's fault."""
     if job := claim.lease.held().select_for_update().first():
         pause_s = RETRY_FIRST_S if counted else 0
@@ -113,7 +113,7 @@ def job_give_back(*, claim: Claim, reason: str = "", counted: bool = True) -> No
 
 
 @transaction.atomic
-def job_fail(*, claim: Claim, reason: str) -> None:
+def job_fail(*, claim: JobClaim, reason: str) -> None:
     """For good: nothing but a new upload starts this document again."""
     if claim.lease.release(
         state=IngestJob.State.FAILED, error=_cut(reason), finished_at=timezone.now()
@@ -133,7 +133,7 @@ def job_fail(*, claim: Claim, reason: str) -> None:
             )  # others listen
 
 
-def job_finish(*, claim: Claim, document: Document) -> None:
+def job_finish(*, claim: JobClaim, document: Document) -> None:
     """The document, locked by the caller's transaction, is ready: all its chunks are indexed."""
     document.status = Document.Status.READY
     document.progress = 1.0
@@ -143,7 +143,7 @@ def job_finish(*, claim: Claim, document: Document) -> None:
     claim.lease.release(state=IngestJob.State.DONE, error="", finished_at=timezone.now())
 
 
-def _give_back(claim: Claim, reason: str, pause_s: float, **counts: int) -> None:
+def _give_back(claim: JobClaim, reason: str, pause_s: float, **counts: int) -> None:
     not_before = timezone.now() + timedelta(seconds=pause_s)
     waiting = IngestJob.State.WAITING
     claim.lease.release(
@@ -166,7 +166,7 @@ def job_user(document: Document) -> User | None:
     return document.uploaded_by or document.collection.owner
 
 
-def job_claim_next() -> Claim | None:
+def job_claim_next() -> JobClaim | None:
     """Take the oldest job of the user whose turn it is."""
     for user_id in turns():
         jobs = IngestJob.objects.filter(_takeable(timezone.now()), user=user_id).order_by(

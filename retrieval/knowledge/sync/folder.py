@@ -11,13 +11,19 @@ from django.conf import settings
 
 from ragsite.core.errors import PermissionDeniedError, TooLargeError
 from ragsite.core.messages import Sentence, worded
-from retrieval.knowledge.sync.source import TOO_LARGE, Entry, PartAwayError, Source, SourceAwayError
+from retrieval.knowledge.sync.source import (
+    TOO_LARGE,
+    PartAwayError,
+    SourceAwayError,
+    SourceEntry,
+    SourceReader,
+)
 
 UNREADABLE = worded("The file cannot be read.")
 
 
-class FolderSource(Source):
-    def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
+class FolderSource(SourceReader):
+    def entries(self, known: Mapping[str, str]) -> Iterator[SourceEntry]:
         root = folder_of(self.address)
         away: list[OSError] = []
         for folder, subfolders, names in os.walk(root, onerror=away.append):
@@ -30,17 +36,19 @@ class FolderSource(Source):
                 except FileNotFoundError:
                     continue
                 except OSError:
-                    yield Entry(key, name=name, problem=SourceAwayError(UNREADABLE))
+                    yield SourceEntry(key, name=name, problem=SourceAwayError(UNREADABLE))
                     continue
                 if stat.S_ISREG(found.st_mode):
-                    yield Entry(key, f"{found.st_mtime_ns}-{found.st_size}", name, found.st_size)
+                    yield SourceEntry(
+                        key, f"{found.st_mtime_ns}-{found.st_size}", name, found.st_size
+                    )
         folders = {Path(error.filename).relative_to(root).as_posix() for error in away}
         if "." in folders:
             raise SourceAwayError(worded("The folder cannot be read; is it mounted?")) from away[0]
         if folders:
             raise PartAwayError(folders) from away[0]
 
-    def read(self, entry: Entry, most_bytes: int) -> bytes:
+    def read(self, entry: SourceEntry, most_bytes: int) -> bytes:
         root = folder_of(self.address)
         path = root / entry.key
         try:

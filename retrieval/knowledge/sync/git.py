@@ -20,10 +20,10 @@ from ragsite.core.errors import TooLargeError
 from ragsite.core.messages import worded
 from retrieval.knowledge.sync.source import (
     TOO_LARGE,
-    Entry,
     ListingCutError,
-    Source,
     SourceAwayError,
+    SourceEntry,
+    SourceReader,
     check_installed,
 )
 
@@ -42,7 +42,7 @@ TOO_MUCH = worded("The repository is larger than the site allows. Nothing was de
 
 
 @dataclass(slots=True)
-class GitSource(Source):
+class GitSource(SourceReader):
     repository: Any = None
 
     def version(self) -> str:
@@ -56,7 +56,7 @@ class GitSource(Source):
             raise SourceAwayError(worded("The repository has no such branch, or no commit."))
         return bytes(commit).decode()
 
-    def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
+    def entries(self, known: Mapping[str, str]) -> Iterator[SourceEntry]:
         from dulwich.objects import Commit
         from dulwich.repo import Repo
 
@@ -74,9 +74,9 @@ class GitSource(Source):
                     raise ListingCutError
                 if stat.S_ISREG(item.mode):  # neither links nor other repositories
                     key = item.path.decode("utf-8", "replace")
-                    yield Entry(key, item.sha.decode(), PurePosixPath(key).name)
+                    yield SourceEntry(key, item.sha.decode(), PurePosixPath(key).name)
 
-    def read(self, entry: Entry, most_bytes: int) -> bytes:
+    def read(self, entry: SourceEntry, most_bytes: int) -> bytes:
         with _as_source_error():
             blob = self.repository[entry.fingerprint.encode()]
         if blob.raw_length() > most_bytes:

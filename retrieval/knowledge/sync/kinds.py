@@ -6,11 +6,11 @@ from __future__ import annotations
 from retrieval.knowledge.sync.folder import FolderSource
 from retrieval.knowledge.sync.git import GitSource
 from retrieval.knowledge.sync.s3 import S3Source
-from retrieval.knowledge.sync.source import Source
+from retrieval.knowledge.sync.source import SourceReader
 from retrieval.knowledge.sync.web import WebSource
 from retrieval.knowledge.sync.webdav import WebDavSource
 
-KINDS: dict[str, type[Source]] = {
+KINDS: dict[str, type[SourceReader]] = {
     "folder": FolderSource,
     "web": WebSource,
     "git": GitSource,

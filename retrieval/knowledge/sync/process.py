@@ -30,10 +30,10 @@ from retrieval.knowledge.ingest.confinement import MIB
 from retrieval.knowledge.sync.kinds import KINDS
 from retrieval.knowledge.sync.source import (
     TOO_LARGE,
-    Entry,
     ListingCutError,
     PartAwayError,
     SourceAwayError,
+    SourceEntry,
     check_credentials_may_go,
 )
 from retrieval.knowledge.sync.web import PAGE_BYTES
@@ -51,7 +51,7 @@ SLOW = worded(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ProcessLimits:
     """Of the process of one run. written_mib: of each file."""
 
     memory_mib: int = 2048
@@ -59,7 +59,7 @@ class Limits:
     written_mib: int = 1024
 
 
-LIMITS = Limits()
+LIMITS = ProcessLimits()
 
 
 class SourceProcess:
@@ -82,16 +82,18 @@ class SourceProcess:
         head, _ = self._ask("version")
         return str(head["version"])
 
-    def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
+    def entries(self, known: Mapping[str, str]) -> Iterator[SourceEntry]:
         """As `Source.entries`. Raises AppError, and what `check` raises."""
         head, content = self._ask("list", dict(known))
         while "entry" in head:
             fields = head["entry"]
             problem = _error(head["problem"]) if head["problem"] else None
-            yield Entry(**fields, content=content if head["has_content"] else None, problem=problem)
+            yield SourceEntry(
+                **fields, content=content if head["has_content"] else None, problem=problem
+            )
             head, content = self._ask("next")
 
-    def read(self, entry: Entry, most_bytes: int) -> bytes:
+    def read(self, entry: SourceEntry, most_bytes: int) -> bytes:
         """As `Source.read`. Raises AppError, and what `check` raises."""
         if entry.content is not None:
             if len(entry.content) > most_bytes:
@@ -143,7 +145,7 @@ def _error(told: Mapping[str, Any]) -> AppError:
 # ------------------------------------------------------------------------------------------------ in the process
 def _serve(
     connection: Connection,
-    limits: Limits,
+    limits: ProcessLimits,
     kind: str,
     values: Mapping[str, Any],
     site: SimpleNamespace,
@@ -153,7 +155,7 @@ def _serve(
     )
     settings.configure(SITE=site)  # all that a source needs of the settings, which hold secrets
     source = KINDS[kind](**values)
-    listing: Iterator[Entry] = iter(())
+    listing: Iterator[SourceEntry] = iter(())
     while True:
         try:
             request, *arguments = connection.recv()
@@ -178,7 +180,7 @@ def _serve(
         connection.send_bytes(content)
 
 
-def _next(listing: Iterator[Entry]) -> tuple[dict[str, Any], bytes]:
+def _next(listing: Iterator[SourceEntry]) -> tuple[dict[str, Any], bytes]:
     """Nothing once it has come to its end."""
     entry = next(listing, None)
     if entry is None:

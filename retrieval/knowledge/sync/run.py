@@ -45,11 +45,11 @@ from retrieval.knowledge.services.document_keys import document_put, key_delete
 from retrieval.knowledge.sync.process import SourceProcess, source_open
 from retrieval.knowledge.sync.source import (
     TOO_LARGE,
-    Entry,
     ListingCutError,
     PartAwayError,
-    Source,
     SourceAwayError,
+    SourceEntry,
+    SourceReader,
 )
 from retrieval.models import MAX_KEY_CHARS, DocumentKey, SyncSource
 
@@ -192,7 +192,7 @@ class _Run:
         done = is_whole and not (self.report.left or self.report.failed or self.report.dry_run)
         return version if done else ""
 
-    def _look(self, source: Source | SourceProcess) -> tuple[set[str], bool]:
+    def _look(self, source: SourceReader | SourceProcess) -> tuple[set[str], bool]:
         """The keys that are there, and whether those are all."""
         seen: set[str] = set()
         fingerprints = {key: row.fingerprint for key, row in self.known.items()}
@@ -217,7 +217,7 @@ class _Run:
             }
         return seen, True
 
-    def _take(self, source: Source | SourceProcess, entry: Entry) -> None:
+    def _take(self, source: SourceReader | SourceProcess, entry: SourceEntry) -> None:
         report = self.report
         row = self.known.get(entry.key)
         report.looked_at += 1
@@ -251,7 +251,7 @@ class _Run:
                 if isinstance(error, TooLargeError | UnsupportedFileError) and not report.dry_run:
                     self._remember(entry)
 
-    def _put(self, source: Source | SourceProcess, entry: Entry) -> None:
+    def _put(self, source: SourceReader | SourceProcess, entry: SourceEntry) -> None:
         if entry.problem is not None:
             raise entry.problem
         if len(entry.key) > MAX_KEY_CHARS or clean_text(entry.key) != entry.key:
@@ -279,7 +279,7 @@ class _Run:
         else:
             self.report.added += 1
 
-    def _remember(self, entry: Entry) -> None:
+    def _remember(self, entry: SourceEntry) -> None:
         """What can't be taken in is not read again until it changes; what stood under the key before stays."""
         with transaction.atomic():
             self.lease.check()

@@ -17,11 +17,11 @@ from lxml import etree
 
 from ragsite.core.messages import worded
 from retrieval.knowledge.sync.source import (
-    Entry,
     Frontier,
     ListingCutError,
-    Source,
     SourceAwayError,
+    SourceEntry,
+    SourceReader,
     length_of,
 )
 
@@ -32,8 +32,8 @@ NOTHING = hashlib.sha256(b"").hexdigest()
 SIGNED = "host;x-amz-content-sha256;x-amz-date"
 
 
-class S3Source(Source):
-    def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
+class S3Source(SourceReader):
+    def entries(self, known: Mapping[str, str]) -> Iterator[SourceEntry]:
         prefix = self._place()[2]
         listings = Frontier("", most=MOST_LISTINGS)
         for token in listings:
@@ -54,7 +54,7 @@ class S3Source(Source):
                 key = item.findtext("{*}Key", "")
                 if not key.endswith("/"):
                     etag = item.findtext("{*}ETag", "").strip('"')
-                    yield Entry(
+                    yield SourceEntry(
                         key, etag, PurePosixPath(key).name, length_of(item.findtext("{*}Size"))
                     )
             if page.findtext("{*}IsTruncated") != "true":
@@ -63,7 +63,7 @@ class S3Source(Source):
             if is_empty or not following or not listings.add(following):
                 raise ListingCutError(ENDLESS)
 
-    def read(self, entry: Entry, most_bytes: int) -> bytes:
+    def read(self, entry: SourceEntry, most_bytes: int) -> bytes:
         return self._call(entry.key, {}, most_bytes)
 
     def _place(self) -> tuple[str, str, str]:

@@ -18,7 +18,7 @@ from ragsite.core.errors import (
     UnavailableError,
 )
 from ragsite.core.messages import worded
-from ragsite.core.outgoing import Answer, fetch, guarded_pools, is_named
+from ragsite.core.outgoing import OutgoingResponse, fetch, guarded_pools, is_named
 
 TOO_LARGE = worded("This file is larger than the site allows.")
 UNENCRYPTED = worded(
@@ -62,7 +62,7 @@ class ListingCutError(SourceAwayError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SourceEntry:
     """key: what names it, whatever becomes of it. name: as of a file. fingerprint: another one after each change; ""
     where none is known. content: where listing has read it already. problem: it is there, but can't be read. place:
     where it is read, if the key does not say it."""
@@ -111,7 +111,7 @@ class Frontier(Generic[Place]):
 
 
 @dataclass(slots=True)
-class Source:
+class SourceReader:
     """The base of the kinds. options, credentials (`username`, `password`): as the person has entered them. folder: for
     files that it needs meanwhile."""
 
@@ -125,11 +125,11 @@ class Source:
         """Of the whole; the same one: nothing has changed. "" where that can't be told."""
         return ""
 
-    def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
+    def entries(self, known: Mapping[str, str]) -> Iterator[SourceEntry]:
         """known: fingerprints by key, of last time. Raises SourceAwayError, PartAwayError, ListingCutError."""
         raise NotImplementedError
 
-    def read(self, entry: Entry, most_bytes: int) -> bytes:
+    def read(self, entry: SourceEntry, most_bytes: int) -> bytes:
         """Raises AppError."""
         raise NotImplementedError
 
@@ -144,7 +144,7 @@ class Source:
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
-    ) -> Answer:
+    ) -> OutgoingResponse:
         """An answer that is a success and whole. Raises SourceAwayError, TooLargeError."""
         answer = fetch(self.pools, method, url, most_bytes=most_bytes, headers=headers, body=body)
         if answer.status >= 300:

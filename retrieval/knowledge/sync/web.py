@@ -19,17 +19,17 @@ from lxml import etree
 
 from ragsite.core.errors import AppError, TooLargeError, UnsupportedFileError
 from ragsite.core.messages import worded
-from ragsite.core.outgoing import AGENT, Answer, fetch
+from ragsite.core.outgoing import AGENT, OutgoingResponse, fetch
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest.markup.trees import html_tree
 from retrieval.knowledge.ingest.sniff import EXTENSIONS
 from retrieval.knowledge.sync.source import (
     TOO_LARGE,
-    Entry,
     Frontier,
     ListingCutError,
-    Source,
     SourceAwayError,
+    SourceEntry,
+    SourceReader,
     check_installed,
 )
 
@@ -47,16 +47,16 @@ HTML = ("text/html", "application/xhtml+xml")
 
 
 @dataclass(slots=True)
-class WebSource(Source):
+class WebSource(SourceReader):
     robots: RobotFileParser = field(default_factory=RobotFileParser)
 
-    def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
+    def entries(self, known: Mapping[str, str]) -> Iterator[SourceEntry]:
         check_installed("trafilatura")
         self._read_robots()
         is_sitemap = urlsplit(self.address).path.endswith((".xml", ".xml.gz"))
         yield from self._of_sitemap(known) if is_sitemap else self._of_links(known)
 
-    def read(self, entry: Entry, most_bytes: int) -> bytes:
+    def read(self, entry: SourceEntry, most_bytes: int) -> bytes:
         if entry.content is None:
             raise SourceAwayError
         if len(entry.content) > most_bytes:
@@ -64,7 +64,7 @@ class WebSource(Source):
         return entry.content
 
     # -------------------------------------------------------------------------------------------- which pages
-    def _of_sitemap(self, known: Mapping[str, str]) -> Iterator[Entry]:
+    def _of_sitemap(self, known: Mapping[str, str]) -> Iterator[SourceEntry]:
         for count, (url, modified) in enumerate(self._locations()):
             if count >= self._most():
                 raise ListingCutError(self._too_many())
@@ -73,7 +73,7 @@ class WebSource(Source):
                 if entry:
                     yield entry
             else:
-                yield Entry(url, modified, _name(url))
+                yield SourceEntry(url, modified, _name(url))
 
     def _locations(self) -> Iterator[tuple[str, str]]:
         """Addresses on the sitemap's own host, with the day of their last change."""
@@ -124,7 +124,7 @@ class WebSource(Source):
             ):  # its last end: else the rest of it did not come
                 raise SourceAwayError(worded("This is no sitemap, or not a whole one."))
 
-    def _of_links(self, known: Mapping[str, str]) -> Iterator[Entry]:
+    def _of_links(self, known: Mapping[str, str]) -> Iterator[SourceEntry]:
         depth = int(self.options.get("depth", DEPTH))
         start = urldefrag(self.address)[0]
         below = (
@@ -161,7 +161,7 @@ class WebSource(Source):
     # -------------------------------------------------------------------------------------------- a page
     def _page(
         self, url: str, known: Mapping[str, str], *, fingerprint: str = "", follow: bool = False
-    ) -> tuple[Entry | None, list[str] | None]:
+    ) -> tuple[SourceEntry | None, list[str] | None]:
         """No entry where it is gone or robots.txt forbids it, None for links that can't be known. follow: the links are
         wanted, so the whole page is."""
         if not self.robots.can_fetch(AGENT, url):
@@ -173,7 +173,7 @@ class WebSource(Source):
         try:
             answer = fetch(self.pools, "GET", url, most_bytes=PAGE_BYTES, headers=headers)
             if answer.status == 304:
-                return Entry(url, tag, _name(url)), []
+                return SourceEntry(url, tag, _name(url)), []
             if answer.status in GONE:
                 return None, []
             if answer.status >= 300:
@@ -183,29 +183,29 @@ class WebSource(Source):
             if answer.is_cut:
                 raise TooLargeError(TOO_LARGE)
         except AppError as error:
-            return Entry(url, known.get(url, ""), _name(url), problem=error), None
+            return SourceEntry(url, known.get(url, ""), _name(url), problem=error), None
         return self._read_page(url, answer, fingerprint, follow)
 
     def _read_page(
-        self, url: str, answer: Answer, fingerprint: str, follow: bool
-    ) -> tuple[Entry, list[str] | None]:
+        self, url: str, answer: OutgoingResponse, fingerprint: str, follow: bool
+    ) -> tuple[SourceEntry, list[str] | None]:
         tag = fingerprint or answer.headers.get("etag", "")[:200]
         if answer.headers.get("content-type", "").partition(";")[0].strip().lower() not in HTML:
-            return Entry(
+            return SourceEntry(
                 url, tag or _digest(answer.body), _name(url, ""), len(answer.body), answer.body
             ), []
         links: list[str] = []
         try:
             root = html_tree(answer.body)
         except DocumentUnreadableError as error:
-            return Entry(url, tag, _name(url), problem=error), None
+            return SourceEntry(url, tag, _name(url), problem=error), None
         if follow:
             links = [
                 _joined(answer.url, link.get("href", "")) for link in root.iterfind(".//a[@href]")
             ]
         content = _main_text(root, root.findtext(".//title") or "")
         problem = None if content else UnsupportedFileError(NO_TEXT)
-        return Entry(
+        return SourceEntry(
             url, tag or _digest(content), _name(url), len(content), content, problem
         ), links
 

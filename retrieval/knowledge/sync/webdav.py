@@ -10,11 +10,11 @@ from lxml import etree
 
 from ragsite.core.messages import worded
 from retrieval.knowledge.sync.source import (
-    Entry,
     Frontier,
     PartAwayError,
-    Source,
     SourceAwayError,
+    SourceEntry,
+    SourceReader,
     length_of,
 )
 
@@ -24,8 +24,8 @@ ASKED = b"""<?xml version="1.0"?><d:propfind xmlns:d="DAV:"><d:prop><d:resourcet
 <d:getcontentlength/></d:prop></d:propfind>"""
 
 
-class WebDavSource(Source):
-    def entries(self, known: Mapping[str, str]) -> Iterator[Entry]:
+class WebDavSource(SourceReader):
+    def entries(self, known: Mapping[str, str]) -> Iterator[SourceEntry]:
         start = f"{self.address.rstrip('/')}/"
         root = _path(start)
         away = set[str]()
@@ -52,11 +52,13 @@ class WebDavSource(Source):
                     or f"{item.findtext('.//{DAV:}getlastmodified', '')}-{size}"
                 )
                 key = path.removeprefix(root)
-                yield Entry(key, tag[:200], PurePosixPath(key).name, length_of(size), place=url)
+                yield SourceEntry(
+                    key, tag[:200], PurePosixPath(key).name, length_of(size), place=url
+                )
         if away:
             raise PartAwayError(away)
 
-    def read(self, entry: Entry, most_bytes: int) -> bytes:
+    def read(self, entry: SourceEntry, most_bytes: int) -> bytes:
         return self.get(
             entry.place, most_bytes=most_bytes, headers=self.basic_auth(entry.place)
         ).body

@@ -14,8 +14,8 @@ from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.search.boosting import put_boosts, rank_with_boosts
 from retrieval.engine.steps.retrieve.search import search_documents
 from retrieval.engine.values import (
-    Boost,
     Boosts,
+    ChunkBoost,
     Query,
     ScoredChunk,
     Scores,
@@ -42,7 +42,7 @@ def hits(fused: list[float]) -> list[TailHit]:
 
 def boosted(multipliers: dict[int, float]) -> Boosts:
     return Boosts(
-        by_chunk={f"c{at}": Boost(multiplier=value) for at, value in multipliers.items()},
+        by_chunk={f"c{at}": ChunkBoost(multiplier=value) for at, value in multipliers.items()},
         revision="r1",
     )
 
@@ -106,7 +106,7 @@ def below(number: int, fused: float) -> TailHit:
 
 def times(**multipliers: float) -> Boosts:
     return Boosts(
-        by_chunk={chunk_id: Boost(multiplier=value) for chunk_id, value in multipliers.items()}
+        by_chunk={chunk_id: ChunkBoost(multiplier=value) for chunk_id, value in multipliers.items()}
     )
 
 
@@ -148,7 +148,7 @@ async def test_what_staff_hide_gives_its_place_to_the_next() -> None:
     result = SearchResult(
         candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), tail_hits=(below(3, 1.0),)
     )
-    hidden = Boosts(by_chunk={"k1": Boost(multiplier=1.0, hide=True)})
+    hidden = Boosts(by_chunk={"k1": ChunkBoost(multiplier=1.0, hide=True)})
     candidates, lifted = await put_boosts(
         result, hidden, store=Store(chunk(3, "text 3")), scope=SCOPE
     )

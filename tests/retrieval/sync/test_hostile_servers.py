@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 
 from retrieval.knowledge.sync import git, process, run
 from retrieval.knowledge.sync.git import TooMuchError, check_pack
-from retrieval.knowledge.sync.process import Limits
+from retrieval.knowledge.sync.process import ProcessLimits
 from retrieval.knowledge.sync.run import runs_waiting, source_run
 from retrieval.knowledge.sync.source import Frontier, ListingCutError
 from retrieval.models import Document, SyncSource
@@ -344,9 +344,9 @@ def test_a_repository_that_needs_more_memory_than_is_allowed_takes_only_its_proc
 ) -> None:
     repo, url = repository
     commit(repo, {"a.md": (0o100644, b"# A")})
-    monkeypatch.setattr(process, "LIMITS", Limits(memory_mib=16))
+    monkeypatch.setattr(process, "LIMITS", ProcessLimits(memory_mib=16))
     assert "more memory" in error_of(look(make("git", url)))
-    monkeypatch.setattr(process, "LIMITS", Limits())
+    monkeypatch.setattr(process, "LIMITS", ProcessLimits())
     assert found(look(SyncSource.objects.get().pk)) == {"added": 1}
 
 

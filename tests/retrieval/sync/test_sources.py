@@ -22,7 +22,7 @@ from retrieval.knowledge.sync import run, web
 from retrieval.knowledge.sync.folder import FolderSource
 from retrieval.knowledge.sync.run import source_run
 from retrieval.knowledge.sync.s3 import S3Source
-from retrieval.knowledge.sync.source import Entry
+from retrieval.knowledge.sync.source import SourceEntry
 from retrieval.models import Document, DocumentKey, IngestJob, SyncSource
 from tests.clients import api_of
 from tests.factories import UserFactory
@@ -133,7 +133,7 @@ def test_what_has_become_a_link_since_it_was_listed_is_not_read(tmp_path: Path) 
     (tmp_path / "files" / "link.md").symlink_to(tmp_path / "secret.md")
     for key in ("sub/secret.md", "link.md", "../secret.md"):
         with pytest.raises(AppError):
-            source.read(Entry(key, name="secret.md"), 1000)
+            source.read(SourceEntry(key, name="secret.md"), 1000)
 
 
 def test_only_staff_name_folders_and_only_below_those_of_the_operator(

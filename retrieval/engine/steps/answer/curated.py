@@ -18,7 +18,7 @@ from retrieval.engine.text.markers import cited_markers
 from retrieval.engine.trace import degrade, note
 from retrieval.engine.values import (
     Answer,
-    CuratedAnswer,
+    CuratedMatch,
     GroundedSentence,
     Question,
     ScoredChunk,
@@ -52,7 +52,7 @@ async def curated_answer(deps: Deps, question: Question) -> Answer | None:
     return await _stream_curated(deps, question, found) if found else None
 
 
-async def _stream_curated(deps: Deps, question: Question, found: CuratedAnswer) -> Answer:
+async def _stream_curated(deps: Deps, question: Question, found: CuratedMatch) -> Answer:
     checked = found.checked
     cited = cited_markers(found.text)
     async with deps.trace.step("route"):

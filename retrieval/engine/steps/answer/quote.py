@@ -19,7 +19,7 @@ from retrieval.engine.text.excerpt_tables import (
     head_of,
     is_inside_table,
 )
-from retrieval.engine.text.excerpts import Passage, escaped, quoted
+from retrieval.engine.text.excerpts import ReadPassage, escaped, quoted
 from retrieval.engine.text.phrases import Language, in_script_of
 from retrieval.engine.text.statements import headed_statements_of
 from retrieval.engine.text.term_weights import term_weights
@@ -103,7 +103,7 @@ def _is_one_place(chunk: StoredChunk, other: StoredChunk) -> bool:
 
 def best_statements(question: str, chunks: Sequence[StoredChunk]) -> list[str]:
     """Of each chunk the statement that holds most of the question's words."""
-    passages = [Passage(chunk.text, file_name=chunk.file_name) for chunk in chunks]
+    passages = [ReadPassage(chunk.text, file_name=chunk.file_name) for chunk in chunks]
     weights = _weights(question, "", passages)
     return [
         passage.pieces[_best(passage, weights, chars=SHOWN_CHARS)].words
@@ -113,7 +113,7 @@ def best_statements(question: str, chunks: Sequence[StoredChunk]) -> list[str]:
 
 
 def _weights(
-    question: str, previous_question: str, passages: Sequence[Passage]
+    question: str, previous_question: str, passages: Sequence[ReadPassage]
 ) -> dict[str, float]:
     """What each term of the question weighs: more where few statements hold it."""
     pool = [
@@ -129,7 +129,7 @@ def _weights(
 
 
 def _best(
-    passage: Passage,
+    passage: ReadPassage,
     weights: Mapping[str, float],
     *,
     chars: int,
@@ -173,8 +173,8 @@ class _Place:
     head: tuple[str, ...] = ()
 
     @property
-    def passage(self) -> Passage:
-        return Passage(self.text, file_name=self.source.chunk.file_name, head=self.head)
+    def passage(self) -> ReadPassage:
+        return ReadPassage(self.text, file_name=self.source.chunk.file_name, head=self.head)
 
 
 def _shown(
@@ -187,7 +187,7 @@ def _shown(
     weights = _weights(
         question.standalone,
         question.previous_question,
-        [Passage(source.chunk.text) for source in among],
+        [ReadPassage(source.chunk.text) for source in among],
     )
     text = ""
     grounding: list[GroundedSentence] = []

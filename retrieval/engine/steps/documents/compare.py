@@ -39,7 +39,7 @@ ROW_KINDS: tuple[RowKind, ...] = ("deadline", "amount", "contact")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ExcerptChange:
     """`heading`: that of the newer document, of the older one where the sentence is gone."""
 
     kind: Kind
@@ -56,7 +56,7 @@ class Change:
 class Comparison:
     """In the order of the newer document; what is gone stands where its section would. same: sentences in both."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[ExcerptChange, ...]
     same: int
 
     @property
@@ -90,11 +90,11 @@ def compare(older: Sequence[Excerpt], newer: Sequence[Excerpt]) -> Comparison:
     became = dict(pairs)
     headings = {line.label: line.statement for line in reversed(new) if line.label}
     shift = newer[0].section - older[0].section if older and newer else 0
-    placed: list[tuple[float, int, Change]] = []
+    placed: list[tuple[float, int, ExcerptChange]] = []
     for at, line in enumerate(left_old):
         if at in became:
             now = left_new[became[at]]
-            change = Change("changed", now.statement.heading, line.statement, now.statement)
+            change = ExcerptChange("changed", now.statement.heading, line.statement, now.statement)
             placed.append((now.statement.section, became[at], change))
         else:
             known = headings.get(line.label)
@@ -105,7 +105,7 @@ def compare(older: Sequence[Excerpt], newer: Sequence[Excerpt]) -> Comparison:
                 (
                     place,
                     len(left_new) + at,
-                    Change("gone", heading, old=line.statement),
+                    ExcerptChange("gone", heading, old=line.statement),
                 )
             )
     paired = set(became.values())
@@ -116,7 +116,7 @@ def compare(older: Sequence[Excerpt], newer: Sequence[Excerpt]) -> Comparison:
                 (
                     place,
                     at,
-                    Change("new", line.statement.heading, new=line.statement),
+                    ExcerptChange("new", line.statement.heading, new=line.statement),
                 )
             )
     return Comparison(
@@ -199,7 +199,7 @@ class Quoted:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class QuotedLine:
     """What is quoted under a heading. lead: the site's own words before it."""
 
     heading: str
@@ -208,7 +208,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ListEntry:
     """One entry of a list. words: the date, sum or address, as it stands in the statement."""
 
     kind: RowKind
@@ -225,7 +225,7 @@ def outline(documents: Sequence[WholeDocument], language: Language) -> Quoted:
             leads = [lead for excerpt in section for lead in excerpt.statements][
                 : max(1, OUTLINE_LINES // document.sections)
             ]
-            lines += [Line(title + _heading(lead, language), "", [lead]) for lead in leads]
+            lines += [QuotedLine(title + _heading(lead, language), "", [lead]) for lead in leads]
     return quoted(
         phrase("outline", language, names=titles(documents, language)),
         lines,
@@ -233,7 +233,9 @@ def outline(documents: Sequence[WholeDocument], language: Language) -> Quoted:
     )
 
 
-def listing(rows: Iterable[Row], documents: Sequence[WholeDocument], language: Language) -> Quoted:
+def listing(
+    rows: Iterable[ListEntry], documents: Sequence[WholeDocument], language: Language
+) -> Quoted:
     """By document and kind; what one sentence says of a kind is one line."""
     words: dict[tuple[int, int, Excerpt], list[str]] = {}
     places = {document.ref.id: at for at, document in enumerate(documents)}
@@ -249,7 +251,7 @@ def listing(rows: Iterable[Row], documents: Sequence[WholeDocument], language: L
         title = f"{titles([documents[place]], language)}: " if len(documents) > 1 else ""
         named = _plain(", ".join(dict.fromkeys(words[place, kind, statement])), language)
         lines.append(
-            Line(
+            QuotedLine(
                 title + phrase(ROW_KINDS[kind], language),
                 f"**{named}**:",
                 [statement],
@@ -275,7 +277,7 @@ def differences(
         gone=comparison.count("gone"),
     )
     lines = [
-        Line(
+        QuotedLine(
             _plain(change.heading, language) or phrase("beginning", language),
             phrase(change.kind, language),
             change.statements,
@@ -287,7 +289,7 @@ def differences(
 
 def quoted(
     head: str,
-    lines: Sequence[Line],
+    lines: Sequence[QuotedLine],
     language: Language,
     *,
     marks: Sequence[str] = ("", ""),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from retrieval.engine.deps import Deps
-from retrieval.engine.path_details import ReadDocument, RetrieveDetails
+from retrieval.engine.path_details import NamedDocument, RetrieveDetails
 from retrieval.engine.ports import DocumentReader
 from retrieval.engine.steps.documents.excerpts import Excerpt, excerpts_of
 from retrieval.engine.steps.step import step
@@ -44,7 +44,7 @@ async def read_documents(
         documents.append(await _read(reader, ref, scope, first))
     details = RetrieveDetails(
         whole_documents=tuple(
-            ReadDocument(document_id=one.ref.id, title=one.ref.title) for one in documents
+            NamedDocument(document_id=one.ref.id, title=one.ref.title) for one in documents
         ),
         titles=tuple(one.ref.title for one in documents),
         read=sum(one.sections for one in documents),

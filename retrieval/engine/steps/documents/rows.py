@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import CompressDetails
 from retrieval.engine.providers.reply_form import limited
-from retrieval.engine.steps.documents.compare import Row, RowKind
+from retrieval.engine.steps.documents.compare import ListEntry, RowKind
 from retrieval.engine.steps.documents.excerpts import Excerpt, label_of
 from retrieval.engine.steps.documents.notes import PassageNumber
 from retrieval.engine.steps.documents.parts import (
@@ -47,10 +47,10 @@ class CheckedRows(BaseModel):
 @step("compress")
 async def find_rows(
     deps: Deps, excerpts: Sequence[Excerpt], question: str, *, room: int
-) -> tuple[list[Row], Readings[list[Row]]]:
+) -> tuple[list[ListEntry], Readings[list[ListEntry]]]:
     """The rows in the documents' order, and what was read for them."""
 
-    async def read(part: Sequence[Excerpt]) -> list[Row]:
+    async def read(part: Sequence[Excerpt]) -> list[ListEntry]:
         passages = quoted_passages(part, range(1, len(part) + 1), deps.language)
         reply = await deps.complete(
             "document_rows",
@@ -73,7 +73,7 @@ async def find_rows(
     return selection, readings
 
 
-def _as_written(named: DocumentRow, statements: Sequence[Sequence[Excerpt]]) -> Row | None:
+def _as_written(named: DocumentRow, statements: Sequence[Sequence[Excerpt]]) -> ListEntry | None:
     """statements: of each passage. None: these words stand in none, or are no amount as they have no number."""
     label = label_of(named.words)
     if not label or (named.kind == "amount" and not any(map(str.isnumeric, named.words))):
@@ -82,11 +82,11 @@ def _as_written(named: DocumentRow, statements: Sequence[Sequence[Excerpt]]) -> 
     for part in (*statements[at : at + 1], *statements):  # its own passage first
         for statement in part:
             if label in label_of(statement.text):
-                return Row(named.kind, one_line(named.words), statement)
+                return ListEntry(named.kind, one_line(named.words), statement)
     return None
 
 
-async def _checked(deps: Deps, rows: Sequence[Row], question: str) -> list[Row]:
+async def _checked(deps: Deps, rows: Sequence[ListEntry], question: str) -> list[ListEntry]:
     """Those that the model, shown the list, says to be what their kind says; all of them where it can't be asked."""
     lines: list[str] = []
     for number, row in enumerate(rows, start=1):

@@ -59,7 +59,7 @@ def align(
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class Citations:
     """markers: of the passages that a sentence cites, ascending. nearest: of the one that comes nearest, with the share
     of the sentence's weight that stands in one place of it."""
 
@@ -74,13 +74,13 @@ def _by_words(
     *,
     question: str,
     hints: Collection[int],
-) -> Cited:
+) -> Citations:
     """`align` by words and numbers alone."""
     chunks = {source.marker: source.chunk for source in sources}
     hinted = chunks.keys() & set(hints)
     weights = statement_weights(statement, question, list(chunks.values()), number_share=NUMBERS)
     if not sources or not weights:
-        return Cited()
+        return Citations()
     found = {marker: overlap(weights, chunk) for marker, chunk in chunks.items()}
     context = dict.fromkeys(query_terms(question), 1.0)
     scores: dict[int, float] = {}
@@ -92,7 +92,7 @@ def _by_words(
         scores[source.marker] = score
     best, *others = sorted(scores, key=lambda marker: -scores[marker])
     if found[best].near < NEAR:
-        return Cited()
+        return Citations()
     cited = [best]
     held = passage_terms(chunks[best])
     for marker in others:
@@ -106,7 +106,7 @@ def _by_words(
         if is_alike or gain >= needed:
             cited.append(marker)
             held |= passage_terms(chunks[marker])
-    return Cited(tuple(sorted(cited)), best, found[best].near)
+    return Citations(tuple(sorted(cited)), best, found[best].near)
 
 
 def _score(found: Overlap, *, context: Mapping[str, float], rank: int) -> float:
@@ -170,7 +170,7 @@ class Aligner:
         return found.markers or _believed(sentence, self._sources, hints)
 
     async def _by_meaning(
-        self, sentence: str, found: Cited, hints: Collection[int]
+        self, sentence: str, found: Citations, hints: Collection[int]
     ) -> Sequence[int]:
         """Raises EmbeddingUnavailableError."""
         if found.markers:

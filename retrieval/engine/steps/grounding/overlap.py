@@ -44,7 +44,7 @@ _WRITTEN = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W\d_])+")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SentencePlace:
     """`text[start:end]` of a passage: one sentence, or two neighbours. terms: their words, and their numbers as #7."""
 
     start: int
@@ -59,7 +59,7 @@ class Overlap:
 
     near: float
     whole: float
-    place: Place
+    place: SentencePlace
 
 
 def overlap(weights: Mapping[str, float], passage: StoredChunk) -> Overlap:
@@ -67,9 +67,9 @@ def overlap(weights: Mapping[str, float], passage: StoredChunk) -> Overlap:
     beside = terms_beside(passage)
     sentences = sentences_of(passage.text)
     followers = (*sentences[1:], sentences[-1])
-    pairs: list[Place] = []
+    pairs: list[SentencePlace] = []
     for sentence, follower in zip(sentences, followers, strict=True):
-        pairs.append(Place(sentence.start, follower.end, sentence.terms | follower.terms))
+        pairs.append(SentencePlace(sentence.start, follower.end, sentence.terms | follower.terms))
     alone = [held_share(weights, sentence.terms | beside) for sentence in sentences]
     paired = [held_share(weights, pair.terms | beside) for pair in pairs]
     best = max(range(len(sentences)), key=lambda at: (round(alone[at], 6), -at))
@@ -206,14 +206,14 @@ def _script_of(letter: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def sentences_of(text: str) -> tuple[Place, ...]:
+def sentences_of(text: str) -> tuple[SentencePlace, ...]:
     """One at least. The words of each have the stems of the language that the whole text shows."""
     language = detect_language(text)
     places = [
-        Place(span.start, span.end, _terms(span.text, language))
+        SentencePlace(span.start, span.end, _terms(span.text, language))
         for span in sentence_spans(text)[:MAX_SENTENCES]
     ]
-    return tuple(places) or (Place(0, 0, frozenset()),)
+    return tuple(places) or (SentencePlace(0, 0, frozenset()),)
 
 
 @lru_cache(maxsize=4096)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ragsite.core.messages import joined, worded
 from retrieval.engine.steps.grounding.overlap import (
-    Place,
+    SentencePlace,
     is_comparable,
     overlap,
     passage_terms,
@@ -35,21 +35,21 @@ COMPARABLE = 0.5  # score from which the words were found, whatever language the
 
 
 @dataclass(frozen=True, slots=True)
-class Support:
+class SentenceSupport:
     """score: 0..1; None: it can't be checked. reason: for None and for a capped score. places: (index of a passage,
     its sentence or two that are nearest)."""
 
     score: float | None
     reason: str = ""
-    places: tuple[tuple[int, Place], ...] = ()
+    places: tuple[tuple[int, SentencePlace], ...] = ()
 
 
-def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -> Support:
+def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -> SentenceSupport:
     """How far the passages together support the statement: half by the best place, half by all that they say."""
     weights = statement_weights(statement, question, passages, number_share=NUMBERS_CHECKED)
     numbers = stated_numbers(statement)
     if len(weights) < MIN_TERMS and not numbers:
-        return Support(None, worded("it is too short to be looked up"))
+        return SentenceSupport(None, worded("it is too short to be looked up"))
     overlaps = [overlap(weights, passage) for passage in passages]
     places = tuple((at, found.place) for at, found in enumerate(overlaps) if found.near)
     held = frozenset[str]().union(*map(passage_terms, passages))
@@ -57,17 +57,17 @@ def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -
     together = held_share(weights, held)
     score = 0.5 * nearest + 0.5 * together
     if score < COMPARABLE and not is_comparable(statement, passages):
-        return Support(None, worded("the passage is in another language"), places)
+        return SentenceSupport(None, worded("the passage is in another language"), places)
     missing = {}
     for value, written in numbers.items():
         if number_term(value) not in held:
             missing[value] = written
     if not missing:
-        return Support(score, places=places)
+        return SentenceSupport(score, places=places)
     written_numbers = joined(", ", missing.values())
     question_numbers = known_numbers(question)
     if question_numbers.issuperset(missing):
-        return Support(
+        return SentenceSupport(
             min(score, WEAK_CAP),
             worded("only the question says it: {told}", told=written_numbers),
             places,
@@ -77,7 +77,7 @@ def support(statement: str, passages: Sequence[StoredChunk], *, question: str) -
     others = given - {number_term(value) for value in numbers}
     is_one_right = bool(numbers.keys() - missing.keys() - question_numbers)
     cap = WEAK_CAP if is_one_right or (max(missing) <= MOST_SPELT and not others) else REFUTED_CAP
-    return Support(
+    return SentenceSupport(
         min(score, cap),
         worded("not in the passage: {told}", told=written_numbers),
         places,

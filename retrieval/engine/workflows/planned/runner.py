@@ -45,7 +45,7 @@ LEGS: Mapping[TaskType, tuple[Literal["dense", "bm25"], ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class TaskResult:
     """What a task came to. covers: the tasks whose candidates it has put in another order; theirs stand no more."""
 
     queries: tuple[Query, ...] = ()
@@ -53,8 +53,8 @@ class Finding:
     covers: tuple[str, ...] = ()
 
 
-Findings = Mapping[str, Finding]  # by the task's id
-Handler = Callable[[Deps, Question, Task, Findings], Awaitable[Finding]]
+Findings = Mapping[str, TaskResult]  # by the task's id
+Handler = Callable[[Deps, Question, Task, Findings], Awaitable[TaskResult]]
 
 
 def standing_candidates(findings: Findings) -> list[tuple[ScoredChunk, ...]]:
@@ -158,19 +158,19 @@ def _found(before: Findings) -> tuple[ScoredChunk, ...]:
     return pool([finding.candidates for finding in before.values()])
 
 
-async def rewrite(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
-    return Finding(queries=await rewrite_question(deps, _about(question, task)))
+async def rewrite(deps: Deps, question: Question, task: Task, before: Findings) -> TaskResult:
+    return TaskResult(queries=await rewrite_question(deps, _about(question, task)))
 
 
-async def step_back(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
-    return Finding(queries=await step_back_from(deps, _about(question, task)))
+async def step_back(deps: Deps, question: Question, task: Task, before: Findings) -> TaskResult:
+    return TaskResult(queries=await step_back_from(deps, _about(question, task)))
 
 
-async def hyde(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
-    return Finding(queries=await imagine_passage(deps, _about(question, task)))
+async def hyde(deps: Deps, question: Question, task: Task, before: Findings) -> TaskResult:
+    return TaskResult(queries=await imagine_passage(deps, _about(question, task)))
 
 
-async def search(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+async def search(deps: Deps, question: Question, task: Task, before: Findings) -> TaskResult:
     """For the words that the tasks before it found, and for its own; where these follow a search, together with that
     one's best statements."""
     text = task.input or question.standalone
@@ -202,7 +202,7 @@ async def search(deps: Deps, question: Question, task: Task, before: Findings) -
         top_k=min(top_k, deps.settings.search.max_top_k),
     )
     result = await search_documents(deps, request, purpose=task.id)
-    return Finding(candidates=result.candidates)
+    return TaskResult(candidates=result.candidates)
 
 
 @step(
@@ -221,7 +221,7 @@ async def follow_up(deps: Deps, text: str, statements: Sequence[str]) -> str:
     return words
 
 
-async def search_parts(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+async def search_parts(deps: Deps, question: Question, task: Task, before: Findings) -> TaskResult:
     """Each part of the question by itself, side by side; what they find is pooled, said once each, and reranked. The
     question itself where it has no parts."""
     about = _about(question, task)
@@ -239,25 +239,27 @@ async def search_parts(deps: Deps, question: Question, task: Task, before: Findi
     results = await asyncio.gather(*searches)
     pooled = await dedupe(deps, pool([result.candidates for result in results]))
     ranked = await rerank(deps, about, pooled, by_default=True)
-    return Finding(candidates=ranked)
+    return TaskResult(candidates=ranked)
 
 
-async def search_web(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+async def search_web(deps: Deps, question: Question, task: Task, before: Findings) -> TaskResult:
     words = task.input or question.standalone
     result = await web_search(deps, question, words=words)
-    return Finding(candidates=result.candidates)
+    return TaskResult(candidates=result.candidates)
 
 
-async def rerank_found(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+async def rerank_found(deps: Deps, question: Question, task: Task, before: Findings) -> TaskResult:
     """In the order of the reranker, or of a model's scores."""
     candidates = await rerank(deps, _about(question, task), _found(before), by_default=True)
-    return Finding(candidates=candidates, covers=tuple(before))
+    return TaskResult(candidates=candidates, covers=tuple(before))
 
 
-async def evaluate_found(deps: Deps, question: Question, task: Task, before: Findings) -> Finding:
+async def evaluate_found(
+    deps: Deps, question: Question, task: Task, before: Findings
+) -> TaskResult:
     """In the order of a model's judgement by the eight criteria."""
     judged = await score_by_criteria(deps, _about(question, task), _found(before))
-    return Finding(candidates=judged.passages, covers=tuple(before))
+    return TaskResult(candidates=judged.passages, covers=tuple(before))
 
 
 HANDLERS: Mapping[TaskType, Handler] = {

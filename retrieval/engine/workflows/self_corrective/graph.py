@@ -30,7 +30,7 @@ from retrieval.engine.values import Query, ScoredChunk
 from retrieval.engine.workflows.base import Workflow, WorkflowState, has_documents
 from retrieval.engine.workflows.self_corrective.limits import (
     TOP_K,
-    Limits,
+    LoopLimits,
     limits_of,
 )
 from retrieval.engine.workflows.self_corrective.retry import rewrite_to_retry
@@ -169,7 +169,7 @@ async def decide(deps: Deps, state: State) -> Verdict:
     return verdict
 
 
-def reason_to_stop(deps: Deps, state: State, limits: Limits) -> str:
+def reason_to_stop(deps: Deps, state: State, limits: LoopLimits) -> str:
     """Why no other search follows although too few documents passed, as a code; empty: one follows."""
     if state.get("web_searched"):
         return "web_was_last"

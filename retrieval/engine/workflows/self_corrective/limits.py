@@ -13,7 +13,7 @@ REWRITES_LIMIT = 5  # the most that a request may ask for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class LoopLimits:
     """The seed's four numbers and its forced answer, of the request or of the settings."""
 
     top_k: int
@@ -23,10 +23,10 @@ class Limits:
     force_generate: bool  # answer from the best documents where none has passed
 
 
-def limits_of(deps: Deps, question: Question) -> Limits:
+def limits_of(deps: Deps, question: Question) -> LoopLimits:
     options = question.options
     settings = deps.settings.self_corrective
-    return Limits(
+    return LoopLimits(
         top_k=min(options.top_k or TOP_K, deps.settings.search.max_top_k),
         min_similarity=MIN_SIMILARITY if options.min_similarity is None else options.min_similarity,
         pass_rate=settings.pass_rate if options.pass_rate is None else options.pass_rate,

@@ -35,8 +35,14 @@ from retrieval.knowledge.ingest.markup.layout import (
 from retrieval.knowledge.ingest.markup.lists import BULLET, OpenList, list_of
 from retrieval.knowledge.ingest.markup.opened import HEADINGS, SPACES, opened_by
 from retrieval.knowledge.ingest.markup.trees import html_tree
-from retrieval.knowledge.ingest.markup.visibility import Look, Visibility, is_hidden, look_of
-from retrieval.knowledge.ingest.tables import CAPTION_JOIN, Row, SpannedCell, grid_of, tables_of
+from retrieval.knowledge.ingest.markup.visibility import ElementVisibility, Look, is_hidden, look_of
+from retrieval.knowledge.ingest.tables import (
+    CAPTION_JOIN,
+    SpannedCell,
+    TableRow,
+    grid_of,
+    tables_of,
+)
 
 # Nothing of these is shown as text, or it is no part of what the page says.
 SKIPPED = frozenset(
@@ -163,7 +169,7 @@ class _Reader:
         self._root = root
         self._marks = marks
         self._has_layout_tables = has_layout_tables
-        self._visibility = Visibility(root)
+        self._visibility = ElementVisibility(root)
         self._looks: list[Look] = [self._visibility.first]
         self._opened = opened_by(root)
         self._words: list[str] = []
@@ -383,7 +389,7 @@ class _Reader:
         ]
         if len(grid) <= MAX_FORM_ROWS and rows and all(row.tags == ["th", "td"] for row in rows):
             names, values = zip(*(line.cells for line in grid), strict=True)
-            grid = [Row(names, is_head=True), Row(values)]
+            grid = [TableRow(names, is_head=True), TableRow(values)]
         tables = tables_of(grid, caption=table.caption, expects_head=False)
         for name, nested in table.nested:
             caption = CAPTION_JOIN.join(filter(None, [name, nested.caption]))

@@ -24,7 +24,7 @@ from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.knowledge.ingest.markup.front_matter import front_matter
 from retrieval.knowledge.ingest.markup.html import BREAKS, SUPERSCRIPTS, read_html
 from retrieval.knowledge.ingest.markup.trees import tree_of
-from retrieval.knowledge.ingest.tables import Row, tables_of
+from retrieval.knowledge.ingest.tables import TableRow, tables_of
 from retrieval.knowledge.ingest.text import heading_level, readable_text
 
 ELEMENTS = defs.tags | {"kbd", "mark", "picture", "source", "figure", "details", "summary"}
@@ -96,15 +96,15 @@ def _html_blocks(html: str) -> list[Block]:
     return blocks
 
 
-def _rows(source: str) -> list[Row]:
+def _rows(source: str) -> list[TableRow]:
     """Of a Markdown table: a head, the line below it, and rows as long as the head."""
     lines = source.split("\n")
     head = row_cells(lines[0])
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for line in (lines[0], *lines[2:]):
         cells = [" ".join(as_seen(cell).split()) for cell in row_cells(line)][: len(head)]
         if any(cells):
-            rows.append(Row((*cells, *[""] * (len(head) - len(cells))), is_head=not rows))
+            rows.append(TableRow((*cells, *[""] * (len(head) - len(cells))), is_head=not rows))
     return rows
 
 

@@ -87,7 +87,7 @@ class Look(NamedTuple):
         )
 
 
-class Visibility:
+class ElementVisibility:
     """Of a page's elements. Style sheets elsewhere are not fetched: where there are some, colours say nothing."""
 
     def __init__(self, root: etree._Element) -> None:

@@ -19,7 +19,7 @@ from retrieval.knowledge.ingest.pdf.rows import (
     line_of,
     rows_of,
 )
-from retrieval.knowledge.ingest.pdf.runs import Piece, TextLine
+from retrieval.knowledge.ingest.pdf.runs import LinePiece, TextLine
 
 GAP = 0.75  # of a line's height, between two words: they may stand in different columns
 NARROW = 0.6  # of a line's height: the least gap between two columns
@@ -38,7 +38,7 @@ _LABEL = re.compile(r"\W{0,3}(?:\d{1,3}(?:\.\d{1,3}){0,3}|[A-Za-z]|[ivx]{1,5})?\
 class _Part:
     """Words of a row that stand near each other. lines: which of the page's each is of."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[LinePiece, ...]
     lines: tuple[int, ...]
 
     @property
@@ -169,10 +169,10 @@ class ColumnFinder:
         ]
 
     def _table(self, run: Sequence[_PartedRow], columns: Columns) -> PageTable:
-        lines: list[list[list[tuple[Piece, int]]]] = []
+        lines: list[list[list[tuple[LinePiece, int]]]] = []
         wide_rows = 0
         for number, row in enumerate(run):
-            cells: list[list[tuple[Piece, int]]] = [[] for _ in columns]
+            cells: list[list[tuple[LinePiece, int]]] = [[] for _ in columns]
             for part in split_at_columns(row, columns):
                 first, last = column_span(part, columns) or (0, 0)
                 if last > first:
@@ -193,7 +193,7 @@ class ColumnFinder:
             at=min(held),
         )
 
-    def _bold_rows(self, rows: Sequence[Sequence[Sequence[tuple[Piece, int]]]]) -> int:
+    def _bold_rows(self, rows: Sequence[Sequence[Sequence[tuple[LinePiece, int]]]]) -> int:
         count = 0
         while count < len(rows) and all(
             self._lines[line].is_bold for cell in rows[count] for _, line in cell
@@ -202,7 +202,7 @@ class ColumnFinder:
         return count if count < len(rows) else 0
 
 
-_Line = list[list[tuple[Piece, int]]]  # the words of each of its cells
+_Line = list[list[tuple[LinePiece, int]]]  # the words of each of its cells
 
 
 def _joined_rows(run: Sequence[_PartedRow], lines: Sequence[_Line]) -> list[_Line]:
@@ -232,7 +232,7 @@ def _joined_rows(run: Sequence[_PartedRow], lines: Sequence[_Line]) -> list[_Lin
     return rows
 
 
-def parted_rows(words: Iterable[tuple[int, Piece, int]]) -> list[_PartedRow]:
+def parted_rows(words: Iterable[tuple[int, LinePiece, int]]) -> list[_PartedRow]:
     return [_parted(row) for row in rows_of([(piece, at) for _, piece, at in words])]
 
 

@@ -38,7 +38,7 @@ from retrieval.knowledge.ingest.pdf.layers import Layers
 from retrieval.knowledge.ingest.pdf.paragraphs import text_blocks, usual_gap
 from retrieval.knowledge.ingest.pdf.rows import PageTable
 from retrieval.knowledge.ingest.pdf.running_lines import running_lines
-from retrieval.knowledge.ingest.pdf.runs import Run, TextLine, width_of
+from retrieval.knowledge.ingest.pdf.runs import TextLine, TextRun, width_of
 from retrieval.knowledge.ingest.pdf.stacked import stacked_letters
 from retrieval.knowledge.ingest.pdf.table_blocks import TableJoint
 from retrieval.knowledge.ingest.pdf.tables import page_layout
@@ -276,7 +276,7 @@ def _page_blocks(
     gap: float,
     by_type: Mapping[TextLine, int],
     joint: TableJoint,
-) -> Iterator[tuple[Block, Run]]:
+) -> Iterator[tuple[Block, TextRun]]:
     """The page's headings, tables and paragraphs. gap: the usual one between lines."""
     texts = [item.text for item in layout if isinstance(item, TextLine)]
     width = max(map(width_of, texts), default=0)

@@ -17,7 +17,7 @@ from retrieval.knowledge.ingest.pdf.rows import (
     cell_of,
     rows_of,
 )
-from retrieval.knowledge.ingest.pdf.runs import Piece, Run, TextLine
+from retrieval.knowledge.ingest.pdf.runs import LinePiece, TextLine, TextRun
 
 CLOSED = 0.7  # of a cell's side: what is drawn of it parts two cells
 MAX_BORDERS = 1_500  # of a page: what has more is a drawing
@@ -48,7 +48,7 @@ class Grid:
     def table(
         self,
         lines: Mapping[int, TextLine],
-        pieces: Sequence[tuple[Piece, int]],
+        pieces: Sequence[tuple[LinePiece, int]],
         used: set[int],
         *,
         goes_on: Columns | None,
@@ -57,7 +57,7 @@ class Grid:
         if len(self.xs) < 3 or len(self.ys) < 2:
             return None
         cells = self._merged()
-        held: dict[int, list[tuple[Piece, int]]] = {}
+        held: dict[int, list[tuple[LinePiece, int]]] = {}
         taken: list[int] = []
         for number, (whole, at) in enumerate(pieces):
             if number in used:
@@ -75,7 +75,7 @@ class Grid:
         if distinct < DISTINCT_SHARE * len(cells) or len(held) < FILLED_SHARE * distinct:
             return None  # a drawing
         width = len(self.xs) - 1
-        rows: list[list[Run]] = []
+        rows: list[list[TextRun]] = []
         starts: list[int] = []  # the grid's row of each row
         for row in range(len(self.ys) - 1):
             several = [held.get(cells[row * width + column], []) for column in range(width)]
@@ -138,7 +138,7 @@ class Grid:
         row = next((at for at in range(len(self.ys) - 1) if y >= self.ys[at + 1]), len(self.ys) - 2)
         return row * (len(self.xs) - 1) + column
 
-    def _parts(self, piece: Piece) -> Iterator[Piece]:
+    def _parts(self, piece: LinePiece) -> Iterator[LinePiece]:
         """A word that a border cuts is two: no blank was written between two cells."""
         left, bottom, right, top = piece.rect
         count = len(piece.run.text)
@@ -156,7 +156,7 @@ class Grid:
             itertools.pairwise(chars), itertools.pairwise(places), strict=True
         ):
             if end > start:
-                yield Piece(piece.run.part(start, end), Rect(x0, bottom, x1, top))
+                yield LinePiece(piece.run.part(start, end), Rect(x0, bottom, x1, top))
 
     def _cuts(self, x: float, y: float) -> bool:
         return any(
@@ -164,15 +164,15 @@ class Grid:
         )
 
     def _unruled_rows(
-        self, cells: Sequence[list[tuple[Piece, int]]]
-    ) -> list[list[list[tuple[Piece, int]]]]:
+        self, cells: Sequence[list[tuple[LinePiece, int]]]
+    ) -> list[list[list[tuple[LinePiece, int]]]]:
         """A band without lines between its rows: a row begins wherever its first column has another line."""
         rows = rows_of([pair for cell in cells for pair in cell])
         if len(rows) < 3:
             return [list(cells)]
-        parts: list[list[list[tuple[Piece, int]]]] = []
+        parts: list[list[list[tuple[LinePiece, int]]]] = []
         for row in rows:
-            placed: list[list[tuple[Piece, int]]] = [[] for _ in cells]
+            placed: list[list[tuple[LinePiece, int]]] = [[] for _ in cells]
             for pair in zip(row.pieces, row.lines, strict=True):
                 column = next(at for at, cell in enumerate(cells) if pair in cell)
                 placed[column].append(pair)
@@ -185,10 +185,10 @@ class Grid:
 
     def _head_rows(
         self,
-        rows: Sequence[Sequence[Run]],
+        rows: Sequence[Sequence[TextRun]],
         cells: Sequence[int],
         starts: Sequence[int],
-        held: dict[int, list[tuple[Piece, int]]],
+        held: dict[int, list[tuple[LinePiece, int]]],
         lines: Mapping[int, TextLine],
     ) -> int:
         """The first rows that are set apart by their type or their colour, with those that their cells reach into."""
@@ -225,7 +225,7 @@ class Grid:
         self,
         row: int,
         cells: Sequence[int],
-        held: dict[int, list[tuple[Piece, int]]],
+        held: dict[int, list[tuple[LinePiece, int]]],
         lines: Mapping[int, TextLine],
     ) -> bool:
         width = len(self.xs) - 1

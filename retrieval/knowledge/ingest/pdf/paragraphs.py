@@ -13,7 +13,7 @@ from retrieval.knowledge.ingest.pdf.headings import (
     SENTENCE_END,
     level_by_number,
 )
-from retrieval.knowledge.ingest.pdf.runs import Run, TextLine, joined, space_between, width_of
+from retrieval.knowledge.ingest.pdf.runs import TextLine, TextRun, joined, space_between, width_of
 from retrieval.knowledge.ingest.text import heading_level
 
 SET_APART = 0.35  # of a line's height, above the usual gap: a new paragraph
@@ -22,7 +22,7 @@ _ENTRY = re.compile(r"(?:[•◦▪‣●○■□☐☑·*–—-]|\d{1,3}[.)]|
 
 def text_blocks(
     lines: Sequence[TextLine], page: int, gap: float, by_type: Mapping[TextLine, int], width: int
-) -> Iterator[tuple[Block, Run]]:
+) -> Iterator[tuple[Block, TextRun]]:
     text: list[TextLine] = []
     for at, line in enumerate(lines):
         if text and is_apart(text[-1], line, gap):
@@ -63,9 +63,9 @@ def is_apart(first: TextLine, second: TextLine, gap: float) -> bool:
     return is_other or first.bottom - second.top > gap + SET_APART * first.height
 
 
-def _paragraph(lines: Sequence[TextLine], page: int, width: int) -> tuple[Block, Run]:
+def _paragraph(lines: Sequence[TextLine], page: int, width: int) -> tuple[Block, TextRun]:
     """Lines that the page's width broke are joined, so that no word is torn; short lines stay lines."""
-    parts: list[Run | str] = [lines[0].run]
+    parts: list[TextRun | str] = [lines[0].run]
     for previous, line in itertools.pairwise(lines):
         is_whole = (
             previous.text.endswith(SENTENCE_END)

@@ -15,7 +15,7 @@ from retrieval.knowledge.ingest.pdf.drawings import Drawings
 from retrieval.knowledge.ingest.pdf.geometry import SNAP, Border
 from retrieval.knowledge.ingest.pdf.grids import MAX_BORDERS, meets
 from retrieval.knowledge.ingest.pdf.rows import GridRow, PageTable, cell_of
-from retrieval.knowledge.ingest.pdf.runs import Piece, TextLine
+from retrieval.knowledge.ingest.pdf.runs import LinePiece, TextLine
 
 MIN_RULES = 4  # below each other, of one length: they part the rows of a table
 
@@ -43,15 +43,15 @@ def row_rules(drawings: Drawings) -> Iterator[list[Border]]:
 def ruled_table(
     rules: Sequence[Border],
     lines: Mapping[int, TextLine],
-    pieces: Sequence[tuple[Piece, int]],
+    pieces: Sequence[tuple[LinePiece, int]],
     used: set[int],
 ) -> PageTable | None:
     """A row between each two lines, and one above the first; None where they part no rows of several columns."""
     left = rules[0].start - SNAP
     right = rules[0].end + SNAP
     ys = [rule.at for rule in rules]
-    bands: list[list[tuple[int, Piece, int]]] = [[] for _ in rules]
-    above: list[tuple[int, Piece, int]] = []
+    bands: list[list[tuple[int, LinePiece, int]]] = [[] for _ in rules]
+    above: list[tuple[int, LinePiece, int]] = []
     for number, (piece, at) in enumerate(pieces):
         x, y = piece.rect.middle
         if number in used or lines[at].turn or not left <= x <= right or y < ys[-1]:
@@ -65,10 +65,10 @@ def ruled_table(
     head = split_at_columns(lowest[0], columns) if lowest and len(lowest[0].parts) > 1 else []
     if head and all(column_span(part, columns) for part in head):
         bands[0] = [entry for entry in above if entry[1].rect.middle[1] <= lowest[0].top]
-    rows: list[list[list[tuple[Piece, int]]]] = []
+    rows: list[list[list[tuple[LinePiece, int]]]] = []
     taken: list[tuple[int, int]] = []
     for band in bands:
-        cells: list[list[tuple[Piece, int]]] = [[] for _ in columns]
+        cells: list[list[tuple[LinePiece, int]]] = [[] for _ in columns]
         for row in parted_rows(band) if columns else ():
             for part in split_at_columns(row, columns):
                 column, _ = column_span(part, columns) or (0, 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from retrieval.knowledge.ingest.pdf.geometry import SNAP, Rect
-from retrieval.knowledge.ingest.pdf.runs import Piece, Run, TextLine, joined, space_between
+from retrieval.knowledge.ingest.pdf.runs import LinePiece, TextLine, TextRun, joined, space_between
 
 SAME_ROW = 0.5  # of a line's height
 Columns = Sequence[tuple[float, float]]  # the left and right side of each, in points
@@ -16,7 +16,7 @@ Columns = Sequence[tuple[float, float]]  # the left and right side of each, in p
 class GridRow(NamedTuple):
     """is_head: its type or its cells show that it names the columns. is_section: one cell over the whole width."""
 
-    cells: list[Run]
+    cells: list[TextRun]
     is_head: bool = False
     is_section: bool = False
 
@@ -46,33 +46,33 @@ def are_same(columns: Columns, other: Columns) -> bool:
 class WordRow:
     """What stands on one height of the page. line: of each piece, which of the page's lines it is of."""
 
-    pieces: list[Piece]
+    pieces: list[LinePiece]
     lines: list[int]
     rect: Rect
 
-    def add(self, piece: Piece, line: int) -> None:
+    def add(self, piece: LinePiece, line: int) -> None:
         self.pieces.append(piece)
         self.lines.append(line)
         self.rect = self.rect.around(piece.rect)
 
 
-def line_of(pieces: Sequence[Piece], line: TextLine, rect: Rect | None = None) -> TextLine:
+def line_of(pieces: Sequence[LinePiece], line: TextLine, rect: Rect | None = None) -> TextLine:
     """Some words of a line, or of several that stand on one height. rect: of its first word, where it is no other."""
     parts = [part for piece in pieces for part in ("" if piece.goes_on else " ", piece.run)][1:]
     top, bottom = (rect.top, rect.bottom) if rect is not None else (line.top, line.bottom)
     return TextLine(joined(parts), line.height, line.is_bold, line.turn, top, bottom, tuple(pieces))
 
 
-def cell_of(words: Sequence[tuple[Piece, int]], lines: Mapping[int, TextLine]) -> Run:
+def cell_of(words: Sequence[tuple[LinePiece, int]], lines: Mapping[int, TextLine]) -> TextRun:
     """The words of a cell, line by line."""
     if not words:
-        return Run("", ())
+        return TextRun("", ())
     ordered = list(words)
     if all(lines[at].turn == 0 for _, at in words):
         ordered = [
             pair for row in rows_of(words) for pair in zip(row.pieces, row.lines, strict=True)
         ]
-    parts: list[Run | str] = []
+    parts: list[TextRun | str] = []
     text = ""
     for piece, _ in ordered:
         if text and not piece.goes_on:
@@ -82,7 +82,7 @@ def cell_of(words: Sequence[tuple[Piece, int]], lines: Mapping[int, TextLine]) -
     return joined(parts)
 
 
-def rows_of(words: Iterable[tuple[Piece, int]]) -> list[WordRow]:
+def rows_of(words: Iterable[tuple[LinePiece, int]]) -> list[WordRow]:
     """From the top, each from the left."""
     rows: list[WordRow] = []
     for piece, line in sorted(words, key=lambda pair: -pair[0].rect.middle[1]):

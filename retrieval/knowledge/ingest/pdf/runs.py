@@ -18,25 +18,25 @@ _WIDE_START = re.compile(f"^[{WIDE}]")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TextRun:
     """Text of a page. places: of each character, its number on the page (`PageText`); -1: it was put in."""
 
     text: str
     places: tuple[int, ...]
 
-    def part(self, start: int, end: int) -> Run:
+    def part(self, start: int, end: int) -> TextRun:
         """Those characters, without white space around them."""
         text = self.text[start:end]
         start += len(text) - len(text.lstrip())
         end = start + len(text.strip())
-        return Run(self.text[start:end], self.places[start:end])
+        return TextRun(self.text[start:end], self.places[start:end])
 
 
-class Piece(NamedTuple):
+class LinePiece(NamedTuple):
     """What stands between two blanks of a line. rect: in points, as the page is shown. goes_on: it is the second part
     of a word that a hyphen parted."""
 
-    run: Run
+    run: TextRun
     rect: Rect
     goes_on: bool = False
 
@@ -47,28 +47,30 @@ class TextLine:
     many degrees it is turned clockwise, as the page is shown. top, bottom: in points upwards, in the line's own
     direction. pieces: its words, where they were asked for (`PageText.with_pieces`)."""
 
-    run: Run
+    run: TextRun
     height: float = 0.0
     is_bold: bool = False
     turn: int = 0
     top: float = 0.0
     bottom: float = 0.0
-    pieces: tuple[Piece, ...] = field(default=(), compare=False)
+    pieces: tuple[LinePiece, ...] = field(default=(), compare=False)
 
     @property
     def text(self) -> str:
         return self.run.text
 
 
-def joined(parts: Sequence[Run | str]) -> Run:
+def joined(parts: Sequence[TextRun | str]) -> TextRun:
     """One after the other; a string is put in between."""
-    runs = [part if isinstance(part, Run) else Run(part, (-1,) * len(part)) for part in parts]
-    return Run(
+    runs = [
+        part if isinstance(part, TextRun) else TextRun(part, (-1,) * len(part)) for part in parts
+    ]
+    return TextRun(
         "".join(run.text for run in runs), tuple(place for run in runs for place in run.places)
     )
 
 
-def shown(run: Run) -> Run:
+def shown(run: TextRun) -> TextRun:
     """Without the characters that no reader sees."""
     if strip_for_reading(run.text) == run.text and not any(
         hyphen in run.text for hyphen in HYPHENS
@@ -79,7 +81,7 @@ def shown(run: Run) -> Run:
         for at, character in enumerate(run.text)
         if character not in HYPHENS and strip_for_reading(character)
     ]
-    return Run("".join(run.text[at] for at in shown), tuple(run.places[at] for at in shown))
+    return TextRun("".join(run.text[at] for at in shown), tuple(run.places[at] for at in shown))
 
 
 def space_between(first: str, second: str) -> str:

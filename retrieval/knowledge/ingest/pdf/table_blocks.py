@@ -12,8 +12,8 @@ from retrieval.engine.text.statements import HEAD_END, NAME_END
 from retrieval.knowledge.ingest.blocks import Block, Table, table_block
 from retrieval.knowledge.ingest.pdf.fields import TICKS
 from retrieval.knowledge.ingest.pdf.rows import Columns, PageTable
-from retrieval.knowledge.ingest.pdf.runs import Run
-from retrieval.knowledge.ingest.tables import Row, tables_of
+from retrieval.knowledge.ingest.pdf.runs import TextRun
+from retrieval.knowledge.ingest.tables import TableRow, tables_of
 
 
 class TableJoint:
@@ -28,10 +28,10 @@ class TableJoint:
         self.columns = None
         self._head = []
 
-    def blocks(self, table: PageTable, page: int) -> Iterator[tuple[Block, Run]]:
+    def blocks(self, table: PageTable, page: int) -> Iterator[tuple[Block, TextRun]]:
         """With the runs of their texts."""
         rows = [
-            Row(
+            TableRow(
                 tuple(_one_line(run.text) for run in row.cells),
                 is_head=row.is_head,
                 is_section=row.is_section,
@@ -53,24 +53,24 @@ class TableJoint:
             block = table_block(part, page=page)
             yield block, cells.run_of(part, block.text)
 
-    def _with_head(self, rows: list[Row]) -> list[Row]:
+    def _with_head(self, rows: list[TableRow]) -> list[TableRow]:
         """rows: of a table that goes on, which may repeat the head."""
         count = len(self._head)
         if [row.cells for row in rows[:count]] == self._head:
             return [*(row._replace(is_head=True) for row in rows[:count]), *rows[count:]]
-        head = [Row(cells, is_head=True) for cells in self._head]
+        head = [TableRow(cells, is_head=True) for cells in self._head]
         return [*head, *(row._replace(is_head=False) for row in rows)]
 
 
 class _Cells:
     """Where the cells of a page's table stand in the texts that are made of it."""
 
-    def __init__(self, rows: Sequence[Sequence[Run]]) -> None:
+    def __init__(self, rows: Sequence[Sequence[TextRun]]) -> None:
         self._rows = rows
         self._texts = [tuple(_one_line(run.text) for run in row) for row in rows]
         self._next = 0
 
-    def run_of(self, table: Table, text: str) -> Run:
+    def run_of(self, table: Table, text: str) -> TextRun:
         """The places of what is written in the rows; names of columns that are repeated have none."""
         places = [-1] * len(text)
         columns = table.columns
@@ -91,9 +91,9 @@ class _Cells:
                 if runs is not None and len(runs[column].text) == len(cell):
                     places[end - len(cell) : end] = runs[column].places
                 at = found if is_head else end
-        return Run(text, tuple(places))
+        return TextRun(text, tuple(places))
 
-    def _row(self, cells: tuple[str, ...]) -> Sequence[Run] | None:
+    def _row(self, cells: tuple[str, ...]) -> Sequence[TextRun] | None:
         """The next of the page's rows that holds these cells, some empty ones around them left out."""
         order = itertools.chain(range(self._next, len(self._rows)), range(self._next))
         for at in order:
@@ -105,7 +105,7 @@ class _Cells:
         return None
 
 
-def _form(rows: Sequence[Row]) -> Table | None:
+def _form(rows: Sequence[TableRow]) -> Table | None:
     """Labels with their values, which are lines of a text; None for a table."""
     labels = [row.cells[0] for row in rows if all(row.cells)]
     if len(rows[0].cells) != 2 or any(row.is_head for row in rows) or not labels:

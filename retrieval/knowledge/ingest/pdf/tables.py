@@ -12,7 +12,7 @@ from retrieval.knowledge.ingest.pdf.drawings import Drawings
 from retrieval.knowledge.ingest.pdf.grids import grids
 from retrieval.knowledge.ingest.pdf.row_rules import row_rules, ruled_table
 from retrieval.knowledge.ingest.pdf.rows import Columns, PageTable, line_of
-from retrieval.knowledge.ingest.pdf.runs import Piece, TextLine
+from retrieval.knowledge.ingest.pdf.runs import LinePiece, TextLine
 
 CLEAR_GAP = 1.2  # of a line's height: they do
 
@@ -42,10 +42,10 @@ def page_layout(
 
 
 def _lines_left(
-    lines: Mapping[int, TextLine], pieces: Sequence[tuple[Piece, int]], used: set[int]
+    lines: Mapping[int, TextLine], pieces: Sequence[tuple[LinePiece, int]], used: set[int]
 ) -> list[tuple[int, TextLine]]:
     """The lines, without the words that tables hold."""
-    kept: dict[int, list[Piece]] = {at: [] for at in lines}
+    kept: dict[int, list[LinePiece]] = {at: [] for at in lines}
     cut: set[int] = set()
     for number, (piece, at) in enumerate(pieces):
         if number in used:

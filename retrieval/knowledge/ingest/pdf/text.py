@@ -20,7 +20,15 @@ import pypdfium2.raw as pdfium_c
 from retrieval.knowledge.ingest.blocks import GRID, Box, Word, around, on_one_line
 from retrieval.knowledge.ingest.pdf.drawings import Drawings
 from retrieval.knowledge.ingest.pdf.geometry import Rect, turned
-from retrieval.knowledge.ingest.pdf.runs import HYPHENS, WIDE, Piece, Run, TextLine, joined, shown
+from retrieval.knowledge.ingest.pdf.runs import (
+    HYPHENS,
+    WIDE,
+    LinePiece,
+    TextLine,
+    TextRun,
+    joined,
+    shown,
+)
 
 MAX_FONT_NAME = 200  # bytes
 TOUCHING = 0.25  # of a line's height: characters of one word lie nearer to each other
@@ -57,7 +65,7 @@ class PageText:
     def lines(self, drawings: Drawings) -> list[TextLine]:
         """Those that are not blank; a word that a hyphen parted is whole again, in the first of its lines."""
         text = self._characters(drawings)
-        parted: list[Run | str] = []
+        parted: list[TextRun | str] = []
         lines: list[TextLine] = []
         for match in _RAW_LINE.finditer(text.text):
             *whole, last = map(self._from_the_left, self._level_parts(text.part(*match.span())))
@@ -76,7 +84,7 @@ class PageText:
             lines.append(self.line(joined(parted)))
         return lines
 
-    def line(self, run: Run) -> TextLine:
+    def line(self, run: TextRun) -> TextLine:
         """run: with a place for its first and its last character."""
         first = self.rect(run.places[0])
         last = self.rect(run.places[-1])
@@ -94,7 +102,7 @@ class PageText:
     def with_pieces(self, line: TextLine) -> TextLine:
         return replace(line, pieces=tuple(self._pieces(line.run)))
 
-    def add(self, text: str, box: pdfium_c.FS_RECTF) -> Run:
+    def add(self, text: str, box: pdfium_c.FS_RECTF) -> TextRun:
         """Text that is no content of the page, like a form's value. box: where it stands, in points of the page."""
         across = min(
             (box.right - box.left) / max(1, len(text)), USUAL_WIDTH * (box.top - box.bottom)
@@ -105,9 +113,9 @@ class PageText:
             self.added.append(
                 pdfium_c.FS_RECTF(left=left, top=box.top, right=left + across, bottom=box.bottom)
             )
-        return Run(text, tuple(range(first, first + len(text))))
+        return TextRun(text, tuple(range(first, first + len(text))))
 
-    def words(self, start: int, run: Run) -> Iterator[Word]:
+    def words(self, start: int, run: TextRun) -> Iterator[Word]:
         """Where the words of a text stand; one that a hyphen parted in its pieces. start: the text's place in that of
         the page."""
         for match in _WORD.finditer(run.text):
@@ -129,7 +137,7 @@ class PageText:
         return turned(Rect(box.left, box.bottom, box.right, box.top), self._rotation)
 
     # -------------------------------------------------------------------------------------------- pdfium's characters
-    def _characters(self, drawings: Drawings) -> Run:
+    def _characters(self, drawings: Drawings) -> TextRun:
         text: list[str] = []
         places: list[int] = []
         has_hidden = bool(drawings.hidden or drawings.at_the_edge)
@@ -145,11 +153,11 @@ class PageText:
             if code and not (has_hidden and self._is_hidden(at, drawings)):
                 text.append(chr(code))
                 places.append(at)
-        return self._with_whole_turned_words(Run("".join(text), tuple(places)))
+        return self._with_whole_turned_words(TextRun("".join(text), tuple(places)))
 
-    def _with_whole_turned_words(self, run: Run) -> Run:
+    def _with_whole_turned_words(self, run: TextRun) -> TextRun:
         """pdfium takes letters of turned text that were placed one by one for words or lines of their own."""
-        parts: list[Run | str] = []
+        parts: list[TextRun | str] = []
         done = 0
         for blanks in _BLANKS.finditer(run.text):
             start, end = blanks.span()
@@ -162,9 +170,9 @@ class PageText:
                 continue
             between = self._between_turned(run.places[start - 1], run.places[end])
             if between is not None:
-                parts += [Run(run.text[done:start], run.places[done:start]), between]
+                parts += [TextRun(run.text[done:start], run.places[done:start]), between]
                 done = end
-        return joined([*parts, Run(run.text[done:], run.places[done:])]) if parts else run
+        return joined([*parts, TextRun(run.text[done:], run.places[done:])]) if parts else run
 
     def _between_turned(self, before: int, after: int) -> str | None:
         """What parts two characters of one turned line; None where they stand in different ones."""
@@ -188,27 +196,27 @@ class PageText:
         box = self._box(at)
         return not drawings.page.holds((box.left + box.right) / 2, (box.bottom + box.top) / 2)
 
-    def _pieces(self, run: Run) -> Iterator[Piece]:
+    def _pieces(self, run: TextRun) -> Iterator[LinePiece]:
         """A piece that a hyphen parted over two lines is two."""
         for match in _NOT_BLANK.finditer(run.text):
             start, end = match.span()
             first = self.rect(run.places[start])
             last = self.rect(run.places[end - 1])
             if first.beside(last):
-                yield Piece(run.part(start, end), first.around(last))
+                yield LinePiece(run.part(start, end), first.around(last))
                 continue
             rects = [self.rect(place) for place in run.places[start:end]]
             begin = 0
             for at in range(1, len(rects) + 1):
                 if at == len(rects) or not rects[at - 1].beside(rects[at]):
-                    yield Piece(
+                    yield LinePiece(
                         run.part(start + begin, start + at),
                         rects[begin].around(rects[at - 1]),
                         begin > 0,
                     )
                     begin = at
 
-    def _level_parts(self, run: Run) -> list[Run]:
+    def _level_parts(self, run: TextRun) -> list[TextRun]:
         """pdfium takes turned text for the end of a line beside it, and for one line what stands below each other in a
         narrow column of a table."""
         shown = [at for at, character in enumerate(run.text) if not character.isspace()]
@@ -216,7 +224,7 @@ class PageText:
             self.rect(run.places[shown[-1]])
         ):
             return [run]
-        parts: list[Run] = []
+        parts: list[TextRun] = []
         for turn, group in itertools.groupby(shown, key=lambda at: self._turn(run.places[at])):
             places = list(group)
             part = run.part(places[0], places[-1] + 1)
@@ -225,7 +233,7 @@ class PageText:
             )
         return parts
 
-    def _from_the_left(self, run: Run) -> Run:
+    def _from_the_left(self, run: TextRun) -> TextRun:
         """The words of a level line as they stand: programs draw those of another font, as symbols, at its end."""
         spans = [match.span() for match in _NOT_BLANK.finditer(run.text)]
         lefts = [self.rect(run.places[start]).left for start, _ in spans]
@@ -242,13 +250,13 @@ class PageText:
         ]
         if min(gaps) < -TOUCHING * height or not all(rects[0].is_level(rect) for rect in rects):
             return run
-        parts: list[Run | str] = [run.part(*spans[order[0]])]
+        parts: list[TextRun | str] = [run.part(*spans[order[0]])]
         for gap, at in zip(gaps, order[1:], strict=True):
             parts += [" " if gap > TOUCHING * height / 2 else "", run.part(*spans[at])]
         return joined(parts)
 
-    def _stacked_parts(self, run: Run) -> list[Run]:
-        parts: list[Run] = []
+    def _stacked_parts(self, run: TextRun) -> list[TextRun]:
+        parts: list[TextRun] = []
         begin = 0
         above = self.rect(run.places[0])
         for at, character in enumerate(run.text):
@@ -262,7 +270,7 @@ class PageText:
             above = rect
         return [*parts, run.part(begin, len(run.text))]
 
-    def _is_vertical(self, run: Run) -> bool:
+    def _is_vertical(self, run: TextRun) -> bool:
         """Whether its second character stands below the first one, as in vertical Chinese or Japanese text."""
         shown = [
             place

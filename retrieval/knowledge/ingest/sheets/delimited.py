@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ragsite.core.messages import worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest.blocks import ParsedDocument, table_block
-from retrieval.knowledge.ingest.tables import Row, tables_of
+from retrieval.knowledge.ingest.tables import TableRow, tables_of
 from retrieval.knowledge.ingest.text import readable_text
 
 DELIMITERS = ("\t", ";", "|", ",")
@@ -51,7 +51,9 @@ def parse_csv(data: bytes) -> ParsedDocument:
         raise DocumentUnreadableError(
             worded("The file has more than {max_cells:,} cells; split it.", max_cells=MAX_CELLS)
         )
-    grid = [Row((*row, *[""] * (width - len(row))), number) for number, row in enumerate(rows, 1)]
+    grid = [
+        TableRow((*row, *[""] * (width - len(row))), number) for number, row in enumerate(rows, 1)
+    ]
     return ParsedDocument(blocks=tuple(map(table_block, tables_of(grid))))
 
 

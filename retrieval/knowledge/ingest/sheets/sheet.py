@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ragsite.core.messages import Sentence, worded
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest.blocks import Block, table_block
-from retrieval.knowledge.ingest.tables import Row, tables_of
+from retrieval.knowledge.ingest.tables import TableRow, tables_of
 from retrieval.knowledge.ingest.unread import charts, drawings, formulas, in_sheet, pictures, unread
 
 MAX_CELLS = 500_000  # of a workbook, empty ones between filled ones included
@@ -55,7 +55,7 @@ class Sheet:
             if count:
                 yield unread(told(count), in_sheet(self.title))
 
-    def _grid(self) -> Iterator[Row]:
+    def _grid(self) -> Iterator[TableRow]:
         """All rows equally long; one empty row between rows that are apart."""
         wide = self._fill_merged()
         shown = [number for number in sorted(self.rows) if number not in self.hidden_rows]
@@ -72,8 +72,8 @@ class Sheet:
                 continue
             skipped = range(last + 1, number) if last else ()
             if any(at not in self.hidden_rows for at in skipped):
-                yield Row(("",) * len(places))
-            yield Row(cells, number, is_section=number in wide)
+                yield TableRow(("",) * len(places))
+            yield TableRow(cells, number, is_section=number in wide)
             last = number
 
     def _fill_merged(self) -> set[int]:

@@ -12,7 +12,7 @@ from striprtf.striprtf import PATTERN, rtf_to_text
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument, first_title, table_block
 from retrieval.knowledge.ingest.sniff import damaged
-from retrieval.knowledge.ingest.tables import Row, tables_of
+from retrieval.knowledge.ingest.tables import TableRow, tables_of
 from retrieval.knowledge.ingest.text import heading_level
 
 SIGNATURE = b"{\\rtf"
@@ -261,7 +261,7 @@ def _cells(written: list[str], above: list[str]) -> list[str]:
 
 def _tables(rows: list[list[str]]) -> Iterator[Block]:
     width = max(map(len, rows), default=0)
-    grid = [Row((*row, *[""] * (width - len(row)))) for row in rows]
+    grid = [TableRow((*row, *[""] * (width - len(row)))) for row in rows]
     yield from map(table_block, tables_of(grid, expects_head=False))
 
 

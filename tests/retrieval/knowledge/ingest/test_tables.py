@@ -9,14 +9,16 @@ import pytest
 from retrieval.engine.errors import DocumentUnreadableError
 from retrieval.knowledge.ingest import tables
 from retrieval.knowledge.ingest.blocks import table_block
-from retrieval.knowledge.ingest.tables import Row, SpannedCell, grid_of, tables_of
+from retrieval.knowledge.ingest.tables import SpannedCell, TableRow, grid_of, tables_of
 
 Cells = Sequence[Sequence[str]]
 
 
 def texts(*rows: Sequence[str], expects_head: bool = True) -> list[str]:
     width = max(map(len, rows))
-    grid = [Row((*row, *[""] * (width - len(row))), number) for number, row in enumerate(rows, 1)]
+    grid = [
+        TableRow((*row, *[""] * (width - len(row))), number) for number, row in enumerate(rows, 1)
+    ]
     return [table.text for table in tables_of(grid, expects_head=expects_head)]
 
 
@@ -107,20 +109,20 @@ def test_a_form_of_words_has_no_head() -> None:
 
 def test_a_row_knows_its_number_in_the_program() -> None:
     grid = [
-        Row(("Zone", "Fare"), 3),
-        Row(("North", "4"), 4),
-        Row(("", ""), 5),
-        Row(("South", "5"), 6),
+        TableRow(("Zone", "Fare"), 3),
+        TableRow(("North", "4"), 4),
+        TableRow(("", ""), 5),
+        TableRow(("South", "5"), 6),
     ]
     assert [table.first_row for table in tables_of(grid)] == [4, 6]
 
 
 def test_a_repeated_head_is_no_row() -> None:
     grid = [
-        Row(("Zone", "Fare"), is_head=True),
-        Row(("North", "4")),
-        Row(("Zone", "Fare"), is_head=True),
-        Row(("S", "5")),
+        TableRow(("Zone", "Fare"), is_head=True),
+        TableRow(("North", "4")),
+        TableRow(("Zone", "Fare"), is_head=True),
+        TableRow(("S", "5")),
     ]
     assert [table.text for table in tables_of(grid)] == [
         "Zone | Fare\nZone: North; Fare: 4",
@@ -156,7 +158,9 @@ def test_spans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_grid_of_one_column_is_text() -> None:
-    [table] = tables_of([Row(("Notice",)), Row(("The kiosk, near gate 3, is closed; until May",))])
+    [table] = tables_of(
+        [TableRow(("Notice",)), TableRow(("The kiosk, near gate 3, is closed; until May",))]
+    )
     block = table_block(table)
     assert (block.kind, block.text) == (
         "paragraph",
