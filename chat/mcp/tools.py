@@ -62,7 +62,7 @@ COLLECTIONS = Field(
 COMPARED = Field(
     max_length=MAX_RULES,
     description="Comparisons of a column of tables or a field of forms, all of which hold: {column, operator: < <= = >= > "
-    "between contains, value: number, YYYY-MM-DD, YYYY-MM, YYYY or text, upper: of between}.",
+    "between contains, value: number as 1234.5, YYYY-MM-DD, YYYY-MM, YYYY or text, upper: of between}.",
 )
 
 Arguments = ParamSpec("Arguments")
@@ -156,9 +156,9 @@ async def count(
     collections: Annotated[list[str], COLLECTIONS] = [],  # noqa: B006
     limit: Annotated[int, Field(ge=0, le=200)] = 50,
 ) -> dict[str, Any]:
-    """Counts and lists over all documents that you may read, exactly: `total` is of all, `rows` are the first with their
-    evidence, `said` says what is missing. For "how many" and "which" over the whole base, where `search` gives the best
-    few passages alone."""
+    """Counts and lists over all documents of `collections`, or of those that are searched unasked, exactly: `total` is of
+    all, `rows` are the first with their evidence, `said` says what is missing or was compared as it stands. For "how
+    many" and "which", where `search` gives the best few passages alone. A key bound to collections counts in these."""
     body: dict[str, Any] = {
         "words": words,
         "match": match,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from ragsite.core.errors import (
     AppError,
     ConflictError,
@@ -9,7 +11,7 @@ from ragsite.core.errors import (
     NotFoundError,
     UnavailableError,
 )
-from ragsite.core.messages import worded
+from ragsite.core.messages import joined, worded
 
 
 class ModelError(Exception):
@@ -128,3 +130,15 @@ class InvalidQueryError(InvalidInputError):
 
     code = "invalid_query"
     message = worded("The query is empty; write a few words.")
+
+
+class UnknownValueError(InvalidInputError):
+    """400: a filter names what no document has. The message says what, and which values there are.
+
+    problems: sentences by filter."""
+
+    code = "unknown_value"
+
+    def __init__(self, problems: Mapping[str, Sequence[str]]) -> None:
+        said = [sentence for sentences in problems.values() for sentence in sentences]
+        super().__init__(joined(" ", said), fields={"filters": dict(problems)})

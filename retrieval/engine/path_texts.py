@@ -111,6 +111,12 @@ TEXTS: dict[str, Sentence] = {
     "web_away": worded("the web could not be searched: {reason}"),
     "web_found": worded("{query}: results: {count}"),
     "count_read": worded("what is counted: {filters}"),
+    "count_read_of_some": worded(
+        "what is counted: {filters}; what the documents have more of than the model was shown: {not_offered}"
+    ),
+    "columns_in_part": worded(
+        "the columns of {looked_at} of {documents} documents are known: others are not read, or the time was over"
+    ),
     "count_not_read": worded("the question names nothing that could be counted by"),
     "counted": worded("{total} counted in {looked_at} documents"),
     "counted_in_part": worded(

@@ -26,7 +26,7 @@ from retrieval.engine.values import (
     TailHit,
     Vocabulary,
 )
-from retrieval.engine.values.counting import CountFilter, CountResult, TableColumn
+from retrieval.engine.values.counting import Columns, CountFilter, CountResult
 
 Schema = TypeVar("Schema", bound=BaseModel)
 Vectors = NDArray[np.float32]
@@ -226,12 +226,12 @@ class DocumentCounter(Protocol):
     """Exact counts over all documents of a scope (`retrieval.knowledge.counting.counter.DatabaseCounter`)."""
 
     async def count(self, scope: SearchScope, counted: CountFilter, *, limit: int) -> CountResult:
-        """limit: rows that are given back. Raises InvalidInputError where there is nothing to look for, UnavailableError
-        where the database could not be asked."""
+        """limit: rows that are given back. Raises InvalidInputError where there is nothing to look for, UnknownValueError
+        where no document has what a filter names, UnavailableError where the database could not be asked."""
         ...
 
-    async def columns(self, scope: SearchScope) -> tuple[TableColumn, ...]:
-        """Of tables and forms, those of the most documents first; none where the database could not be asked."""
+    async def columns(self, scope: SearchScope) -> Columns:
+        """Of tables and forms. Raises UnavailableError where the database could not be asked."""
         ...
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -11,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpRespo
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
@@ -20,12 +22,18 @@ from ragsite.core.api.user import asking_user
 from ragsite.core.localized import localized
 from ragsite.core.text import spreadsheet_cell
 from retrieval.engine.text.count_sentences import count_sentence, count_sentences
+from retrieval.engine.text.mentions import mentions_of, shown_around
+from retrieval.engine.text.records import column_key
 from retrieval.engine.values.counting import MAX_RULES, CountedRow, CountResult
 from retrieval.knowledge.api.count import CountInputSerializer, counted_for
-from retrieval.knowledge.selectors import collections_offered
+from retrieval.knowledge.selectors import collections_offered, default_collections
 
 MAX_CSV_ROWS = 10_000
 MAX_CSV_COLUMNS = 100
+MAX_CSV_UNREAD = 1000  # rows that could not be compared
+MAX_CELL_CHARS = 300
+MAX_SEARCHED_NAMED = 30  # collections
+Column = tuple[str, int]  # key, and the how manieth of it in its row
 RULE_FIELDS = ("column", "operator", "value", "upper")
 TEXTS = ("unit", "words", "match", "added_from", "added_to")
 YEARS = ("year_from", "year_to")
@@ -54,28 +62,49 @@ def count_page(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
     if request.GET:
         try:
             valid = checked(CountInputSerializer, body)
-            limit = {"limit": MAX_CSV_ROWS} if as_csv else {}
-            result = counted_for(user=user, body={**valid, **limit})
+            if as_csv:
+                whole = {**valid, "limit": MAX_CSV_ROWS}
+                result = counted_for(user=user, body=whole, most_unread=MAX_CSV_UNREAD)
+            else:
+                result = counted_for(user=user, body=valid)
         except Exception as error:  # what is none of ours goes on
             if (known := as_app_error(error)) is None:
                 raise
             what = told(known)
-            problems = [sentence for _name, sentence in sentences(what["fields"])]
+            problems = list(dict.fromkeys(said for _name, said in sentences(what["fields"])))
             problems = problems or [what["message"]]
     if as_csv and result is not None:
         return _csv_response(result)
+    searched = default_collections(user).order_by("name").values_list("name", flat=True)
     context = {
         "section": "documents",
         "collections": collections_offered(user=user),
+        "searched": list(searched[:MAX_SEARCHED_NAMED]),
+        "searched_more": max(0, searched.count() - MAX_SEARCHED_NAMED),
         "given": dict.fromkeys((*TEXTS, *YEARS, *FILTERS, *NAMES), "") | request.GET.dict(),
         "rules": _rules_shown(body),
         "operators": _operators(),
         "problems": problems,
         "result": result,
+        "rows": _rows_of_page(result, body) if result else [],
         "said": localized(count_sentences(result)) if result else [],
         "query": request.GET.urlencode(),
     }
     return render(request, "documents/count.html", context, status=400 if problems else 200)
+
+
+def _rows_of_page(result: CountResult, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each row, and of its cells the parts that are shown: those with the words, where the cell is long."""
+    mentions = mentions_of(body.get("words", ""), body.get("match", "all"))
+    return [
+        {
+            "row": row,
+            "cells": [
+                (name, shown_around(value, mentions, MAX_CELL_CHARS)) for name, value in row.cells
+            ],
+        }
+        for row in result.rows
+    ]
 
 
 def body_of(sent: QueryDict) -> dict[str, Any]:
@@ -143,31 +172,67 @@ def _csv_response(result: CountResult) -> StreamingHttpResponse:
 
 
 def _csv_lines(result: CountResult) -> Iterator[str]:
-    """The rows; the last line says how many of how many they are, and what they lack."""
+    """The rows; then how many of how many they are and what they lack, the columns that had no room, and the rows that
+    could not be compared."""
     writer = csv.writer(_Echo())
-    names = dict.fromkeys(name for row in result.rows for name, _value in row.cells)
-    columns = list(names)[:MAX_CSV_COLUMNS]
-    head = [_("Document"), _("Page"), _("Heading"), _("Evidence"), _("Link"), *columns]
+    labels = _column_labels(result.rows)
+    columns = list(labels)[:MAX_CSV_COLUMNS]
+    head = [_("Document"), _("Page"), _("Heading"), _("Evidence"), _("Link")]
     yield BYTE_ORDER_MARK
-    yield writer.writerow(list(map(spreadsheet_cell, head)))
+    yield _csv_line(writer, [*head, *(labels[column] for column in columns)])
     for row in result.rows:
-        yield writer.writerow(_csv_cells(row, columns))
-    yield writer.writerow([spreadsheet_cell(str(localized(count_sentence(result))))])
+        yield _csv_line(writer, _csv_cells(row, columns))
+    yield _csv_line(writer, [str(localized(count_sentence(result)))])
+    if len(columns) < len(labels):
+        names = ", ".join(list(labels.values())[MAX_CSV_COLUMNS:])
+        yield _csv_line(writer, [_("Columns left out: {names}").format(names=names)])
+    for cell in result.unread:
+        reason = _("Could not be compared")
+        yield _csv_line(writer, [cell.title, "", "", f"{cell.column}: {cell.value}", reason])
+    if len(result.unread) < result.unread_cells:
+        more = result.unread_cells - len(result.unread)
+        said = ngettext(
+            "{count} more row could not be compared.",
+            "{count} more rows could not be compared.",
+            more,
+        )
+        yield _csv_line(writer, [said.format(count=more)])
 
 
-def _csv_cells(row: CountedRow, columns: Sequence[str]) -> list[str]:
-    cells: dict[str, str] = {}
+def _csv_line(writer: Any, cells: Iterable[str]) -> str:
+    line: str = writer.writerow(list(map(spreadsheet_cell, cells)))
+    return line
+
+
+def _column_labels(rows: Iterable[CountedRow]) -> dict[Column, str]:
+    """All columns, in their order, as they are first spelt; the second one of a name in a table has its number."""
+    labels: dict[Column, str] = {}
+    for row in rows:
+        for column, name, _value in _numbered(row):
+            number = column[1]
+            labels.setdefault(column, name if number == 1 else f"{name} ({number})")
+    return labels
+
+
+def _numbered(row: CountedRow) -> Iterator[tuple[Column, str, str]]:
+    """Column, name and value of each cell."""
+    seen: Counter[str] = Counter()
     for name, value in row.cells:
-        cells.setdefault(name, value)
+        key = column_key(name)
+        seen[key] += 1
+        yield (key, seen[key]), name, value
+
+
+def _csv_cells(row: CountedRow, columns: Sequence[Column]) -> list[str]:
+    cells = {column: value for column, _name, value in _numbered(row)}
     first = row.evidence[0].chunk if row.evidence else None
     page = str(first.page) if first and first.page else ""
     place = f"#chunk-{first.chunk_id}" if first else ""
-    texts = [
+    return [
         row.title,
         page,
         first.heading if first else "",
         "\n".join(one.text for one in row.evidence),
         f"/documents/{row.document_id}/{place}",
-        *(cells.get(name, "") for name in columns),
+        *(cells.get(column, "") for column in columns),
     ]
-    return [spreadsheet_cell(text) for text in texts]

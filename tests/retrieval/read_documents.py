@@ -33,6 +33,7 @@ def read_document_row(data: bytes, name: str, **fields: Any) -> Document:
     DocumentPart.objects.bulk_create(parts)
     document.page_count, document.chunk_count = found.page_count, len(chunks)
     document.word_count = found.word_count
+    document.language = fields.get("language", found.language)
     document.unread = [sentence.wording for sentence in found.unread]
     document.save()
     return document

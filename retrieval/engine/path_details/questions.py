@@ -42,7 +42,8 @@ class CondenseDetails(StepDetails):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteDetails(StepDetails):
     """preferred: values of the documents, by filter. from_model: those that a model read; values: all of them.
-    route: a strategy of `dual_loop`. curated: the checked answer that fits, question: its wording."""
+    route: a strategy of `dual_loop`. curated: the checked answer that fits, question: its wording. not_offered: how many
+    columns and values of the documents a model was not shown, by kind."""
 
     step: ClassVar[StepName] = "route"
     from_model: Mapping[str, Sequence[Any]] | None = None
@@ -57,6 +58,7 @@ class RouteDetails(StepDetails):
     standalone_question: str | None = None
     curated: Mapping[str, str] | None = None
     question: str | None = None
+    not_offered: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

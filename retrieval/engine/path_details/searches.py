@@ -87,7 +87,9 @@ class RetrieveDetails(StepDetails):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountDetails(StepDetails):
     """filters: what was counted by. total: of all; shown: how many rows are. looked_at, to_look_at, being_read, failed,
-    partly_read: documents. unread_cells: rows that could not be compared."""
+    partly_read: documents. unread_cells: rows that could not be compared, of which ambiguous_cells can be read in two
+    ways; empty_cells: rows where a compared cell is empty. other_units: cells, one of each unit. words_left_out: that
+    were not looked for."""
 
     step: ClassVar[StepName] = "count"
     filters: Mapping[str, Any] | None = None
@@ -102,6 +104,10 @@ class CountDetails(StepDetails):
     failed: int | None = None
     partly_read: int | None = None
     unread_cells: int | None = None
+    ambiguous_cells: int | None = None
+    empty_cells: int | None = None
+    other_units: tuple[str, ...] | None = None
+    words_left_out: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

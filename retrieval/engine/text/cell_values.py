@@ -1,6 +1,7 @@
 """What a cell of a table says as a number or as a date, and how it compares with a value that somebody gave.
 
-Where a cell may be read in two ways (03/04/2026), it is not read: who counts has to be told, not to be guessed for.
+Where a cell may be read in two ways (03/04/2026, 1.234) and these do not come to the same, it is not compared: who
+counts has to be told, not to be guessed for.
 """
 
 from __future__ import annotations
@@ -8,20 +9,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from calendar import monthrange
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import Any, Literal
 
-from retrieval.engine.text.languages import HAN_CHARACTER
-from retrieval.engine.text.numbers import stated_numbers
+from retrieval.engine.text.cell_numbers import (
+    MAX_CELL_CHARS,
+    Convention,
+    conventions_of,
+    number_in,
+)
 from retrieval.engine.text.spelling import folded
 from retrieval.engine.values.counting import ColumnRule
 
-GROUP_DIGITS = 3  # between the signs that part thousands
-MAX_CELL_CHARS = 60  # a longer one is a text
-_NUMBER = re.compile(r"\d+(?:[.,'’]\d+|\s\d{3}(?!\d))*")
-_SIGN = re.compile(r"[-−–(]\s*[^\w\s]{0,2}\s*\Z")
 _YEAR_FIRST = re.compile(r"(\d{4})\s?[-/.年]\s?(\d{1,2})\s?[-/.月]\s?(\d{1,2})日?(?:[T ]\d.*)?")
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})")
 _PERIOD = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
@@ -29,63 +31,47 @@ _PLAIN_NUMBER = re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?")
 _TOKEN = re.compile(r"\d+|[^\W\d_]+")
 YEAR_DIGITS = 4
 MAX_TOKENS = 5  # of a date in words
-
-
-def number_in(cell: str) -> float | None:
-    """The only number in it, whatever unit stands around it. None: it holds none, or several."""
-    text = unicodedata.normalize("NFKC", cell).strip()
-    if not text or len(text) > MAX_CELL_CHARS:
-        return None
-    if HAN_CHARACTER.search(text):
-        values = stated_numbers(text)
-        if len(values) == 1:
-            return next(iter(values))
-    found = list(_NUMBER.finditer(text))
-    if len(found) != 1:
-        return None
-    value = _value(found[0].group())
-    if value is None:
-        return None
-    return -value if _SIGN.search(text[: found[0].start()]) else value
-
-
-def _value(written: str) -> float | None:
-    """1,234.5 and 1.234,5 and 1 234.5; one comma before three digits parts thousands, one dot does not."""
-    digits = re.sub(r"[\s'’]", "", written).rstrip(".,")
-    last = max(digits.rfind("."), digits.rfind(","))
-    decimal = digits[last] if last >= 0 else ""
-    if decimal and digits.count(decimal) > 1:
-        if any(len(group) != GROUP_DIGITS for group in digits.split(decimal)[1:]):
-            return None  # 28.02.2026, 3.1.4
-        decimal = ""
-    elif decimal == "," and "." not in digits and len(digits) - last == GROUP_DIGITS + 1:
-        decimal = ""
-    for sign in ".,":
-        if sign != decimal:
-            digits = digits.replace(sign, "")
-    try:
-        return float(digits.replace(",", "."))
-    except ValueError:
-        return None
+MONTHS = 12
 
 
 @lru_cache(maxsize=20_000)
-def date_in(cell: str, language: str = "") -> date | None:
-    """The day that it names, in figures, or in words of `language` (ISO 639, of its document) or English. None: it
-    names none, or its day and month could change places."""
+def days_in(cell: str, language: str = "") -> tuple[date, ...]:
+    """The day that it names, in figures, or in words of `language` (ISO 639, of its document) or English; two where its
+    day and month could change places. Empty: it names none."""
     text = unicodedata.normalize("NFKC", cell).strip()
     if not text or len(text) > MAX_CELL_CHARS:
-        return None
+        return ()
     if found := _YEAR_FIRST.fullmatch(text):
-        return _day(*map(int, found.groups()))
+        return _days_of(_day(*map(int, found.groups())))
     if found := _YEAR_LAST.fullmatch(text):
         first = int(found[1])
         second = int(found[3])
         year = int(found[4])
-        if found[2] == "." or first > 12 or first == second:  # dots are written after the day
-            return _day(year, second, first)
-        return _day(year, first, second) if second > 12 else None
-    return _day_in_words(text, language)
+        day_first = _day(year, second, first)
+        month_first = _day(year, first, second)
+        if found[2] == "." or writes_day_first(language):  # dots are written after the day
+            return _days_of(day_first) if second <= MONTHS else _days_of(month_first)
+        return _days_of(day_first, month_first)
+    return _days_of(_day_in_words(text, language))
+
+
+def _days_of(*days: date | None) -> tuple[date, ...]:
+    return tuple(sorted({day for day in days if day is not None}))
+
+
+@lru_cache(maxsize=64)
+def writes_day_first(language: str) -> bool:
+    """As CLDR has it. Of English nobody can tell: its countries differ."""
+    from babel.core import Locale, UnknownLocaleError
+
+    spoken = language.partition("-")[0]
+    if spoken in ("", "und", "en"):
+        return False
+    try:
+        pattern = Locale.parse(spoken).date_formats["short"].pattern
+    except (UnknownLocaleError, ValueError):
+        return False
+    return 0 <= pattern.find("d") < pattern.find("M") < pattern.find("y")
 
 
 def _day_in_words(text: str, language: str) -> date | None:
@@ -128,11 +114,13 @@ def _day(year: int, month: int, day: int) -> date | None:
 # ------------------------------------------------------------------------------------------------ comparing
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A value that cells are compared with. days: the first and the last one that it names; None: it is no date."""
+    """A value that cells are compared with. days: the first and the last one that it names; None: it is no date.
+    is_ambiguous: its comma may part thousands, or stand before decimals."""
 
     text: str
     number: float | None
     days: tuple[date, date] | None
+    is_ambiguous: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -140,13 +128,19 @@ class Bound:
 
 
 @lru_cache(maxsize=200)
-def bound_of(value: str) -> Bound:
-    """Of what somebody gave: a number, YYYY-MM-DD, YYYY-MM or YYYY; anything else is a text."""
+def bound_of(value: str, language: str = "") -> Bound:
+    """Of what somebody gave: a number (1234.5), YYYY-MM-DD, YYYY-MM or YYYY; anything else is a text. language: by which
+    a comma is read that has two readings."""
     text = unicodedata.normalize("NFKC", value).strip()
     period = _PERIOD.fullmatch(text)
-    plain = text.replace(",", "")
-    number = float(plain) if _PLAIN_NUMBER.fullmatch(plain) else None
-    return Bound(folded(text), number, _days(period) if period else None)
+    days = _days(period) if period else None
+    if _PLAIN_NUMBER.fullmatch(text):
+        return Bound(folded(text), float(text), days)
+    found = number_in(text, conventions_of(language))
+    if found is None or found.unit:
+        return Bound(folded(text), None, days)
+    is_ambiguous = len(found.values) > 1
+    return Bound(folded(text), None if is_ambiguous else found.values[0], days, is_ambiguous)
 
 
 def _days(period: re.Match[str]) -> tuple[date, date] | None:
@@ -163,31 +157,54 @@ def _days(period: re.Match[str]) -> tuple[date, date] | None:
         return None
 
 
-Outcome = Literal["yes", "no", "unread"]
+Outcome = Literal["yes", "no", "unread", "ambiguous"]
 
 
-def compares(cell: str, rule: ColumnRule, *, language: str = "") -> Outcome:
-    """Whether a cell is as the rule says. unread: it holds neither a number nor a date that could be compared."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """unread: the cell holds neither a number nor a date that could be compared; ambiguous: it has two readings, of
+    which one is as the rule says. unit: what stands beside a number that was compared; None: no number was."""
+
+    outcome: Outcome
+    unit: str | None = None
+
+
+def compares(
+    cell: str,
+    rule: ColumnRule,
+    *,
+    language: str = "",
+    conventions: frozenset[Convention] | None = None,
+) -> Compared:
+    """Whether a cell is as the rule says. conventions: by which its document writes numbers; without them those of
+    `language`, the document's."""
     low = bound_of(rule.value)
     if rule.operator == "contains":
-        return "yes" if low.text in folded(cell) else "no"
+        return Compared(_said([low.text in folded(cell)]))
     if rule.operator == "=" and (low.text == folded(cell) or low.is_text):
-        return "yes" if low.text == folded(cell) else "no"
+        return Compared(_said([low.text == folded(cell)]))
     high = bound_of(rule.upper) if rule.operator == "between" else low
     if low.number is not None and high.number is not None:
-        number = number_in(cell)
-        is_date = low.days is not None and date_in(cell, language) is not None
+        known = conventions_of(language) if conventions is None else conventions
+        number = number_in(cell, known)
+        is_date = low.days is not None and days_in(cell, language)
         if number is not None and not is_date:
-            return _said(_holds(number, rule, (low.number, low.number), (high.number, high.number)))
+            ends = (low.number, low.number), (high.number, high.number)
+            return Compared(
+                _said([_holds(value, rule, *ends) for value in number.values]), number.unit
+            )
     if low.days is not None and high.days is not None:
-        day = date_in(cell, language)
-        if day is not None:
-            return _said(_holds(day, rule, low.days, high.days))
-    return "unread"
+        days = days_in(cell, language)
+        if days:
+            return Compared(_said([_holds(day, rule, low.days, high.days) for day in days]))
+    return Compared("unread")
 
 
-def _said(holds: bool) -> Outcome:
-    return "yes" if holds else "no"
+def _said(holds: Sequence[bool]) -> Outcome:
+    """holds: of each reading."""
+    if all(holds):
+        return "yes"
+    return "ambiguous" if any(holds) else "no"
 
 
 def _holds(value: Any, rule: ColumnRule, low: tuple[Any, Any], high: tuple[Any, Any]) -> bool:

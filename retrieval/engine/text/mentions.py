@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ragsite.core.text import shortened
 from retrieval.engine.text.analysis import terms_of, words_of
 from retrieval.engine.text.chinese import STOP_WORDS
 from retrieval.engine.text.languages import HAN_CHARACTER, detect_language
-from retrieval.engine.text.spelling import folded
-from retrieval.engine.text.statements import without_emphasis
-from retrieval.engine.text.words import fold_accents
+from retrieval.engine.text.spelling import folded, folded_places
+from retrieval.engine.text.statements import without_emphasis, without_emphasis_places
+from retrieval.engine.text.words import fold_accents, known_word_terms
 from retrieval.engine.values.counting import WordMatch
 
 MAX_MENTIONS = 12  # words that one count looks for
@@ -39,32 +40,42 @@ class Mention:
 
     def in_text(self, text: str) -> bool:
         if self.exact:
-            return self._is_written(folded(without_emphasis(text)))
+            return _place_of(self.exact, folded(without_emphasis(text))) >= 0
         terms = terms_of(text)
         lowered = {fold_accents(token.lower()) for token in _TOKEN.findall(text)}
         return all(group & (terms | lowered) for group in self.groups)
 
-    def _is_written(self, spelt: str) -> bool:
-        at = spelt.find(self.exact)
-        while at >= 0:
-            end = at + len(self.exact)
-            if not _goes_on(spelt[at - 1 : at], self.exact[0]) and not _goes_on(
-                spelt[end : end + 1], self.exact[-1]
-            ):
-                return True
-            at = spelt.find(self.exact, at + 1)
-        return False
-
-    def place(self, text: str) -> int:
-        """Where it begins in a text that holds it; 0 where that can't be said."""
-        lowered = text.casefold()
+    def place(self, text: str) -> tuple[int, int] | None:
+        """Where it stands first in a text that holds it: from, to. None where that can't be said."""
         if self.exact:
-            return max(0, lowered.find(self.exact.split()[0]))
+            return self._written_at(text)
+        language = detect_language(text)
         for token in _TOKEN.finditer(text):
             word = token.group()
-            if self.groups[0] & (terms_of(word) | {fold_accents(word.lower())}):
-                return token.start()
-        return 0
+            terms = {*known_word_terms(word, language, False), *terms_of(word)}
+            if self.groups[0] & (terms | {fold_accents(word.lower())}):
+                return token.start(), token.end()
+        return None
+
+    def _written_at(self, text: str) -> tuple[int, int] | None:
+        plain, kept = without_emphasis_places(text)
+        spelt, places = folded_places(plain)
+        at = _place_of(self.exact, spelt)
+        if at < 0:
+            return None
+        return kept[places[at]], kept[places[at + len(self.exact) - 1]] + 1
+
+
+def _place_of(exact: str, spelt: str) -> int:
+    """Both folded; -1: it is not there as words of its own."""
+    at = spelt.find(exact)
+    while at >= 0:
+        end = at + len(exact)
+        before = spelt[at - 1 : at] if at else ""
+        if not _goes_on(before, exact[0]) and not _goes_on(spelt[end : end + 1], exact[-1]):
+            return at
+        at = spelt.find(exact, at + 1)
+    return -1
 
 
 def _goes_on(neighbour: str, edge: str) -> bool:
@@ -82,7 +93,7 @@ def _is_unspaced(character: str) -> bool:
 
 
 def mentions_of(words: str, match: WordMatch) -> tuple[Mention, ...]:
-    """What is to be held by a text; empty where nothing is left to look for (stop words alone)."""
+    """What is to be held by a text; empty where nothing is left to look for (stop words alone): `words_left_out`."""
     language = detect_language(words)
     pieces = [piece for word in words.split() if (piece := word.strip(_EDGE))]
     if match == "phrase":
@@ -92,12 +103,17 @@ def mentions_of(words: str, match: WordMatch) -> tuple[Mention, ...]:
     mentions: dict[Mention, None] = {}
     for piece in pieces:
         groups = _groups(piece, language)
-        plain = piece.isalpha() and len(words_of(piece, language)) == 1
-        if plain and groups:
+        is_plain = _is_plain(piece, language)
+        if is_plain and groups:
             mentions[Mention(tuple(groups))] = None
-        elif not plain:
+        elif not is_plain:
             mentions[Mention(tuple(groups), folded(piece))] = None
     return tuple(mentions)
+
+
+def _is_plain(piece: str, language: str) -> bool:
+    """A word of letters, which the index's terms settle."""
+    return piece.isalpha() and len(words_of(piece, language)) == 1
 
 
 def _groups(piece: str, language: str) -> list[frozenset[str]]:
@@ -118,15 +134,53 @@ def _is_indexed(term: str) -> bool:
     return bool(HAN_CHARACTER.match(term)) and term not in STOP_WORDS
 
 
-def excerpt_around(text: str, mentions: Iterable[Mention]) -> tuple[int, int]:
-    """The part of a passage where the first of them stands: whole words, EXCERPT_CHARS at most."""
-    place = next((mention.place(text) for mention in mentions if mention.in_text(text)), 0)
+def words_left_out(words: str, match: WordMatch) -> tuple[str, ...]:
+    """Those that are not looked for, as the index holds them of no text: stop words among others."""
+    if match == "phrase":
+        return ()
+    language = detect_language(words)
+    pieces = [piece for word in words.split() if (piece := word.strip(_EDGE))]
+    return tuple(
+        dict.fromkeys(
+            piece for piece in pieces if _is_plain(piece, language) and not _groups(piece, language)
+        )
+    )
+
+
+def excerpts_around(text: str, mentions: Iterable[Mention]) -> list[tuple[int, int]]:
+    """The parts of a passage where each of them stands first, in the text's order: whole words, EXCERPT_CHARS at most
+    each. Its beginning where none stands in it."""
     if len(text) <= EXCERPT_CHARS:
-        return 0, len(text)
-    start = max(0, min(place - EXCERPT_CHARS // 3, len(text) - EXCERPT_CHARS))
-    end = start + EXCERPT_CHARS
-    if start:
-        blank = text.find(" ", start, place)
-        start = blank + 1 if blank >= 0 else start
-    blank = text.rfind(" ", place + 1, end) if end < len(text) else -1
-    return start, blank if blank > start else end
+        return [(0, len(text))]
+    places = [place for mention in mentions if (place := mention.place(text))]
+    excerpts: list[tuple[int, int]] = []
+    for start, end in sorted(places):
+        if excerpts and end <= excerpts[-1][1]:
+            continue
+        excerpts.append(_excerpt(text, start, end))
+    return excerpts or [_excerpt(text, 0, 1)]
+
+
+def shown_around(text: str, mentions: Iterable[Mention], most: int) -> str:
+    """At most `most` characters of it, with what is looked for; "…" where something is cut off."""
+    if len(text) <= most:
+        return text
+    places = sorted(place for mention in mentions if (place := mention.place(text)))
+    start = places[0][0] if places else 0
+    if start < most // 2:
+        return shortened(text, most)
+    return "…" + shortened(text[start - most // 3 :].lstrip(), most - 1)
+
+
+def _excerpt(text: str, start: int, end: int) -> tuple[int, int]:
+    """EXCERPT_CHARS with this place in it, from blank to blank."""
+    length = max(EXCERPT_CHARS, end - start)
+    begin = max(0, min(start - (length - (end - start)) // 3, len(text) - length))
+    over = min(len(text), begin + length)
+    if begin:
+        blank = text.find(" ", begin, start)
+        begin = blank + 1 if blank >= 0 else begin
+    if over < len(text):
+        blank = text.rfind(" ", end, over)
+        over = blank if blank >= 0 else over
+    return begin, over

@@ -1,14 +1,15 @@
 """The records of a document: rows of its tables, and forms, whose lines say `name: value`.
 
 A document's chunks are read in their order, as the lines that they were cut from: a row's columns may be named some
-chunks before it. Lines of a form that follow each other are one record until a name comes again. Nothing tells a table
-of two columns from a form in two columns, so it is read as both.
+chunks before it. Lines of a form that follow each other, fields without a value among them, are one record until a name
+comes again. Nothing tells a table of two columns from a form in two columns, so it is read as both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from retrieval.engine.text.spelling import folded
 from retrieval.engine.text.statements import (
@@ -49,16 +50,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """cells: those that hold something, in their order. is_row: of a table, else of a form. is_second: another reading
-    of rows that are records themselves."""
+    """cells: those that hold something, in their order. is_row: of a table, else of a form. empty: keys of the columns
+    that hold nothing here. is_second: another reading of rows that are records themselves."""
 
     cells: tuple[Cell, ...]
     is_row: bool
+    empty: frozenset[str] = frozenset()
     is_second: bool = False
 
-    def cell(self, key: str) -> Cell | None:
-        """The first one whose column has this key (`column_key`)."""
-        return next((cell for cell in self.cells if column_key(cell.name) == key), None)
+    def cells_of(self, key: str) -> list[Cell]:
+        """Those whose column has this key (`column_key`): one, or several where a table names two columns alike."""
+        return [cell for cell in self.cells if column_key(cell.name) == key]
 
     @property
     def text(self) -> str:
@@ -67,6 +69,7 @@ class Record:
         return "\n".join(cell.line.text for cell in self.cells)
 
 
+@lru_cache(maxsize=20_000)
 def column_key(name: str) -> str:
     """By which two spellings of a column's name are one."""
     return folded(without_emphasis(name)).strip(" :*")
@@ -145,7 +148,7 @@ def _records(lines: Sequence[RecordLine]) -> Iterator[Record]:
             pair = _form_line(text)
         field = _field(pair, line)
         if form and (field is None or _ends(form, field)):
-            yield Record(tuple(form), is_row=False)
+            yield from _form(form)
             form = []
         if field:
             form.append(field)
@@ -156,25 +159,32 @@ def _records(lines: Sequence[RecordLine]) -> Iterator[Record]:
         if second and (head or table):
             table.append(second)
         if filled := tuple(Cell(name, value, line) for name, value in row if name and value):
-            yield Record(filled, is_row=True)
-    if form:
-        yield Record(tuple(form), is_row=False)
+            empty = frozenset(column_key(name) for name, value in row if name and not value)
+            yield Record(filled, is_row=True, empty=empty)
+    yield from _form(form)
     yield from _second_reading(table)
+
+
+def _form(fields: Sequence[Cell], *, is_second: bool = False) -> Iterator[Record]:
+    filled = tuple(cell for cell in fields if cell.value)
+    empty = frozenset(column_key(cell.name) for cell in fields if not cell.value)
+    if filled:
+        yield Record(filled, is_row=False, empty=empty, is_second=is_second)
 
 
 def _second_reading(table: Sequence[Cell]) -> Iterator[Record]:
     if len(table) > 1:
-        yield Record(tuple(table), is_row=False, is_second=True)
+        yield from _form(table, is_second=True)
 
 
 def _field(pair: Sequence[str], line: RecordLine) -> Cell | None:
-    """Of two texts that may be a name and its value."""
+    """Of two texts that may be a name and its value, which may be empty: a field that nobody has filled in."""
     if len(pair) != _PAIR:
         return None
     name = without_emphasis(pair[0]).strip()
     value = pair[1].strip()
     is_name = 0 < len(name) <= MAX_NAME_CHARS and column_key(name)
-    return Cell(name, value, line) if is_name and value else None
+    return Cell(name, value, line) if is_name else None
 
 
 def _ends(form: Sequence[Cell], field: Cell) -> bool:
@@ -204,4 +214,5 @@ def _form_line(text: str) -> tuple[str, ...]:
         name, found, value = plain.partition(colon)
         if found and len(name.strip()) <= MAX_NAME_CHARS:
             return name.strip(), value.strip()
-    return ()
+    bare = plain.rstrip()
+    return (bare[:-1].strip(), "") if bare.endswith((":", "：")) else ()

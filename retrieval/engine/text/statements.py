@@ -323,6 +323,14 @@ def without_emphasis(text: str) -> str:
     return _EMPHASIS.sub("", text)
 
 
+def without_emphasis_places(text: str) -> tuple[str, list[int]]:
+    """The same, and of each of its characters the place in the text."""
+    places = list(range(len(text)))
+    for signs in reversed(list(_EMPHASIS.finditer(text))):
+        del places[signs.start() : signs.end()]
+    return without_emphasis(text), places
+
+
 def inline_text(markdown: str) -> str:
     """A line's words: links by their text, without emphasis, HTML and a closing `{#anchor}`."""
     line = markdown[:MAX_LABEL_CHARS].rstrip()

@@ -1,4 +1,4 @@
-"""A count over all documents that somebody may read: what is counted, and what it came to."""
+"""A count over all documents of a scope: what is counted, and what it came to."""
 
 from __future__ import annotations
 
@@ -50,11 +50,13 @@ class CountFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountEvidence:
-    """`chunk.text[start:end]` is what was counted, or where the words stand; all of it where start is end."""
+    """`chunk.text[start:end]` is what was counted, or where the words stand; all of it where start is end. by_heading:
+    they stand in its heading or in the document's title alone."""
 
     chunk: StoredChunk
     start: int = 0
     end: int = 0
+    by_heading: bool = False
 
     @property
     def text(self) -> str:
@@ -71,14 +73,19 @@ class CountedRow:
     cells: tuple[tuple[str, str], ...] = ()
 
 
+CellFault = Literal["unread", "ambiguous"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadCell:
-    """A cell of a compared column that is no number or date, so that its row could not be compared."""
+class NamedCell:
+    """A cell of a compared column that something is said of. fault: why its row could not be compared: it holds neither
+    a number nor a date, or has two readings; None: it was."""
 
     document_id: str
     title: str
     column: str
     value: str
+    fault: CellFault | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +93,14 @@ class CountResult:
     """total: exact, for the documents that were looked at; documents: how many hold what was counted. rows: the first
     ones by title, in the order of their document.
 
-    looked_at, to_look_at: documents that the filters let through; fewer were looked at when the time was over.
+    looked_at, to_look_at: documents that the filters let through; fewer were looked at when the time was over. in_scope:
+    documents that can be counted, whatever the filters say.
     being_read, failed, partly_read: documents of the scope that are not read yet, could not be read, or hold parts that
-    could not. unread_cells: rows that could not be compared; unread: the first of them.
+    could not. unread_cells: rows that could not be compared, of which ambiguous_cells hold something that has two
+    readings; unread: the first of them. empty_cells: rows that hold nothing in a compared column, and would fit
+    otherwise. other_units: one cell of each unit, where numbers with several units were compared as they stand.
+    unknown_columns: compared ones that no row of these documents has. words_left_out: that no index holds. copies: of
+    `documents`, how many are the same file as another of them.
     """
 
     unit: CountUnit
@@ -97,16 +109,29 @@ class CountResult:
     rows: tuple[CountedRow, ...]
     looked_at: int
     to_look_at: int
+    in_scope: int
     being_read: int = 0
     failed: int = 0
     partly_read: int = 0
     unread_cells: int = 0
-    unread: tuple[UnreadCell, ...] = ()
+    ambiguous_cells: int = 0
+    unread: tuple[NamedCell, ...] = ()
+    empty_cells: int = 0
+    other_units: tuple[NamedCell, ...] = ()
+    unknown_columns: tuple[str, ...] = ()
+    words_left_out: tuple[str, ...] = ()
+    copies: int = 0
 
     @property
     def complete(self) -> bool:
-        """Every document was looked at, and every row could be compared."""
-        return self.looked_at == self.to_look_at and not self.unread_cells
+        """Every document was looked at, every row could be compared, and each compared column is there."""
+        is_whole = self.looked_at == self.to_look_at
+        return is_whole and not self.unread_cells and not self.unknown_columns
+
+    @property
+    def is_plain(self) -> bool:
+        """Complete, and nothing beside the number puts it in doubt."""
+        return self.complete and not (self.other_units or self.words_left_out)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,3 +142,19 @@ class TableColumn:
     kind: Literal["number", "date", "text"]
     rows: int
     documents: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """columns: those of the most documents first; all: how many there are. looked_at: of how many documents
+    (`documents`); not_read: how many others there are, which are being read or could not be."""
+
+    columns: tuple[TableColumn, ...]
+    all: int
+    looked_at: int
+    documents: int
+    not_read: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        return self.looked_at == self.documents and not self.not_read

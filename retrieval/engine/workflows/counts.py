@@ -9,9 +9,10 @@ model says what is to be counted; the number, the rows and what is missing are t
 
 from __future__ import annotations
 
-from ragsite.core.errors import InvalidInputError, UnavailableError
-from ragsite.core.messages import worded
+from ragsite.core.errors import AppError, InvalidInputError, UnavailableError
+from ragsite.core.messages import joined, worded
 from retrieval.engine.deps import Deps
+from retrieval.engine.errors import UnknownValueError
 from retrieval.engine.path_details import CountDetails, GenerateDetails
 from retrieval.engine.reasons import Reason, reason_of
 from retrieval.engine.steps.answer.appending import append_text
@@ -19,6 +20,7 @@ from retrieval.engine.steps.documents.count_reading import filter_details, read_
 from retrieval.engine.steps.documents.count_table import count_sources, count_text
 from retrieval.engine.steps.query.condense import condense
 from retrieval.engine.steps.step import step
+from retrieval.engine.text.count_sentences import count_sentence
 from retrieval.engine.trace import degrade, note
 from retrieval.engine.values import Answer, Question
 from retrieval.engine.values.counting import MAX_COUNTED_ROWS, CountFilter, CountResult
@@ -35,9 +37,15 @@ async def answer_by_count(deps: Deps, question: Question) -> Answer:
     outcome = await try_to_count(deps, await condense(deps, question))
     if isinstance(outcome, Answer):
         return outcome
-    sentence = NOT_READ if outcome.code == "count_not_read" else NOT_COUNTED
     answer = Answer(decision="NO_ANSWER", text="", reason=outcome)
-    return await append_text(deps, answer, deps.say(sentence, deps.language))
+    return await append_text(deps, answer, deps.say(_why_not(outcome), deps.language))
+
+
+def _why_not(reason: Reason) -> str:
+    if reason.code == "count_not_read":
+        return NOT_READ
+    said: str = reason.values.get("wrong", NOT_COUNTED)
+    return said
 
 
 async def try_to_count(deps: Deps, question: Question) -> Answer | Reason:
@@ -45,27 +53,48 @@ async def try_to_count(deps: Deps, question: Question) -> Answer | Reason:
     if deps.counter is None:
         return Reason("not_counted")
     vocabulary = await deps.store.vocabulary(question.scope)
-    columns = await deps.counter.columns(question.scope)
-    filter_ = await read_count(deps, question, vocabulary, columns)
-    if filter_ is None:
-        return Reason("count_not_read")
+    try:
+        columns = await deps.counter.columns(question.scope)
+    except UnavailableError as error:
+        return await say_not_counted(deps, error)
+    if columns.documents:
+        filter_ = await read_count(deps, question, vocabulary, columns)
+        if filter_ is None:
+            return Reason("count_not_read")
+    else:
+        filter_ = CountFilter()  # there is nothing to count, which needs no model
     result = await count_all(deps, question, filter_)
-    if result is None:
-        return Reason("not_counted")
+    if isinstance(result, Reason):
+        return result
+    if not result.in_scope:
+        answer = Answer(decision="NO_ANSWER", text="", reason=Reason("no_documents"))
+        return await append_text(deps, answer, deps.say(count_sentence(result), deps.language))
     return await write_count(deps, filter_, result)
 
 
 @step("count")
-async def count_all(deps: Deps, question: Question, filter_: CountFilter) -> CountResult | None:
-    """None: it could not be counted; the entry says why."""
+async def say_not_counted(deps: Deps, error: AppError) -> Reason:
+    note("not_counted")
+    degrade(reason_of(error))
+    return Reason("not_counted")
+
+
+@step("count")
+async def count_all(deps: Deps, question: Question, filter_: CountFilter) -> CountResult | Reason:
+    """A reason: it could not be counted; the entry says why, and `wrong` what who asks can change."""
     assert deps.counter is not None
     details = CountDetails(filters=filter_details(filter_))
     try:
         result = await deps.counter.count(question.scope, filter_, limit=MAX_COUNTED_ROWS)
-    except (UnavailableError, InvalidInputError) as error:
+    except InvalidInputError as error:
+        wrong = _what_is_wrong(error)
+        note("not_counted", details)
+        degrade(Reason(error.code, {"error": wrong}))
+        return Reason("not_counted", {"wrong": wrong})
+    except UnavailableError as error:
         note("not_counted", details)
         degrade(reason_of(error))
-        return None
+        return Reason("not_counted")
     details = CountDetails(
         filters=filter_details(filter_),
         unit=result.unit,
@@ -79,9 +108,19 @@ async def count_all(deps: Deps, question: Question, filter_: CountFilter) -> Cou
         failed=result.failed,
         partly_read=result.partly_read,
         unread_cells=result.unread_cells,
+        ambiguous_cells=result.ambiguous_cells,
+        empty_cells=result.empty_cells,
+        other_units=tuple(cell.value for cell in result.other_units),
+        words_left_out=result.words_left_out,
     )
     note("counted" if result.complete else "counted_in_part", details)
     return result
+
+
+def _what_is_wrong(error: InvalidInputError) -> str:
+    """The sentences of its fields."""
+    said = [sentence for sentences in error.fields.values() for sentence in sentences]
+    return error.message if isinstance(error, UnknownValueError) else joined(" ", said)
 
 
 @step("generate")

@@ -6,18 +6,23 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from cachetools import LRUCache
 from django.db.models import Q
 
-from retrieval.engine.text.cell_values import date_in, number_in
+from retrieval.engine.text.cell_numbers import number_in
+from retrieval.engine.text.cell_values import days_in
 from retrieval.engine.text.records import Record, column_key, records_of
 from retrieval.engine.values import SearchScope
-from retrieval.engine.values.counting import CountFilter, TableColumn
+from retrieval.engine.values.counting import Columns, CountFilter, TableColumn
 from retrieval.knowledge.chunk_store import stored_row
-from retrieval.knowledge.counting.documents import CountedDocument, documents_let_through
+from retrieval.knowledge.counting.documents import (
+    CountedDocument,
+    documents_let_through,
+    surroundings,
+)
 from retrieval.knowledge.counting.passages import chunk_rows, in_batches
 
 COLUMNS_S = 8.0
@@ -37,29 +42,22 @@ class _Column:
     in_table: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """columns: those of the most documents first. looked_at: of how many documents there are (`documents`)."""
-
-    columns: tuple[TableColumn, ...]
-    looked_at: int
-    documents: int
-
-
 _kept: LRUCache[tuple[tuple[str, int], ...], Columns] = LRUCache(SCOPES_KEPT)
 _keeping = threading.Lock()
 
 
 def columns_of(scope: SearchScope, *, timeout_s: float = COLUMNS_S) -> Columns:
-    """Kept until a collection of the scope changes. For a thread: the first time it reads for seconds."""
+    """Kept until a collection of the scope changes, unless the time was over. For a thread: the first time it reads for
+    seconds."""
     key = tuple((ref.id, ref.version) for ref in scope.collections)
     with _keeping:
-        if key in _kept:
-            return _kept[key]
-    found = _columns_of(scope, ends=time.monotonic() + timeout_s)
-    with _keeping:
-        _kept[key] = found
-    return found
+        found = _kept.get(key)
+    found = found or _columns_of(scope, ends=time.monotonic() + timeout_s)
+    if found.looked_at == found.documents:
+        with _keeping:
+            _kept[key] = found
+    around = surroundings(scope)  # a document that fails changes nothing of what was read
+    return replace(found, not_read=around.being_read + around.failed)
 
 
 def _columns_of(scope: SearchScope, *, ends: float) -> Columns:
@@ -76,7 +74,12 @@ def _columns_of(scope: SearchScope, *, ends: float) -> Columns:
         looked_at += len(batch)
     offered = [column for column in columns.values() if column.in_table or column.rows > 1]
     offered.sort(key=lambda column: (-column.documents, -column.rows))
-    return Columns(tuple(map(_table_column, offered[:MAX_COLUMNS])), looked_at, len(documents))
+    return Columns(
+        columns=tuple(map(_table_column, offered[:MAX_COLUMNS])),
+        all=len(offered),
+        looked_at=looked_at,
+        documents=len(documents),
+    )
 
 
 def _take(
@@ -95,7 +98,7 @@ def _take(
 
 
 def _kind_of(value: str, language: str) -> Kind:
-    if date_in(value, language) is not None:
+    if days_in(value, language):
         return "date"
     return "text" if number_in(value) is None else "number"
 

@@ -8,30 +8,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from django.db.models import Q
 
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
-from retrieval.engine.text.cell_values import compares
-from retrieval.engine.text.mentions import MAX_MENTIONS, Mention, excerpt_around, mentions_of
-from retrieval.engine.text.records import Record, column_key, records_of
+from retrieval.engine.text.mentions import (
+    MAX_MENTIONS,
+    Mention,
+    excerpts_around,
+    mentions_of,
+    words_left_out,
+)
 from retrieval.engine.values import SearchScope
 from retrieval.engine.values.counting import (
     MAX_COUNTED_ROWS,
-    CountedRow,
     CountEvidence,
     CountFilter,
     CountResult,
-    UnreadCell,
 )
 from retrieval.knowledge.chunk_store import stored_row
 from retrieval.knowledge.counting.documents import (
     CountedDocument,
     documents_let_through,
-    unreadable_documents,
+    surroundings,
 )
+from retrieval.knowledge.counting.known_values import check_values
 from retrieval.knowledge.counting.passages import (
     Row,
     chunk_rows,
@@ -40,27 +42,11 @@ from retrieval.knowledge.counting.passages import (
     holding_any,
     in_batches,
 )
+from retrieval.knowledge.counting.rows import evidence_of, fitting_rows
+from retrieval.knowledge.counting.tally import MAX_UNREAD_KEPT, Tally
 
 COUNT_S = 20.0
 LOOKED_AT_CHUNKS = 20  # of a document, for the one that shows a word best
-MAX_UNREAD_SHOWN = 5
-MAX_LINES_SHOWN = 3  # of a form
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What was counted so far; rows up to `limit` are kept."""
-
-    limit: int
-    total: int = 0
-    documents: int = 0
-    rows: list[CountedRow] = field(default_factory=list)
-    unread_cells: int = 0
-    unread: list[UnreadCell] = field(default_factory=list)
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.rows) >= self.limit
 
 
 def count(
@@ -68,16 +54,19 @@ def count(
     counted: CountFilter,
     *,
     limit: int = MAX_COUNTED_ROWS,
+    most_unread: int = MAX_UNREAD_KEPT,
     timeout_s: float = COUNT_S,
 ) -> CountResult:
-    """limit: rows that are given back. timeout_s: of the whole count. For a thread: it reads for seconds. Raises
-    InvalidInputError where there is nothing to look for."""
+    """limit: rows that are given back; most_unread: of those that could not be compared. timeout_s: of the whole count.
+    For a thread: it reads for seconds. Raises InvalidInputError where there is nothing to look for, UnknownValueError
+    where no document has what a filter names."""
     mentions = _mentions(counted)
     if counted.unit == "row" and not (mentions or counted.columns):
         raise InvalidInputError(worded("Give words or a column: all rows are not counted."))
     ends = time.monotonic() + timeout_s
+    check_values(scope, counted.metadata)
     documents = documents_let_through(scope, counted)
-    tally = _Tally(limit)
+    tally = Tally(limit, most_unread)
     looked_at = 0
     if counted.unit == "document" and not mentions and not counted.columns:
         _take_all(documents, tally)
@@ -89,7 +78,7 @@ def count(
                 break
             take(batch, counted, mentions, tally)
             looked_at += len(batch)
-    unreadable = unreadable_documents(scope)
+    around = surroundings(scope)
     return CountResult(
         unit=counted.unit,
         total=tally.total,
@@ -97,11 +86,18 @@ def count(
         rows=tuple(tally.rows),
         looked_at=looked_at,
         to_look_at=len(documents),
-        being_read=unreadable.being_read,
-        failed=unreadable.failed,
-        partly_read=unreadable.partly_read,
+        in_scope=around.ready,
+        being_read=around.being_read,
+        failed=around.failed,
+        partly_read=around.partly_read,
         unread_cells=tally.unread_cells,
+        ambiguous_cells=tally.ambiguous_cells,
         unread=tuple(tally.unread),
+        empty_cells=tally.empty_cells,
+        other_units=tally.other_units,
+        unknown_columns=tally.unknown_columns(counted) if documents else (),
+        words_left_out=words_left_out(counted.words, counted.match),
+        copies=tally.copies,
     )
 
 
@@ -126,25 +122,23 @@ def _mentions(counted: CountFilter) -> tuple[Mention, ...]:
 
 
 # ------------------------------------------------------------------------------------------------ documents
-def _take_all(documents: Sequence[CountedDocument], tally: _Tally) -> None:
+def _take_all(documents: Sequence[CountedDocument], tally: Tally) -> None:
     """What their metadata alone say; each with its beginning."""
     tally.total = len(documents)
-    tally.documents = len(documents)
+    for document in documents:
+        tally.take_document(document)
     shown = documents[: tally.limit]
     beginnings = first_chunks(shown)
     for document in shown:
         chunk = beginnings.get(document.id)
-        evidence = (CountEvidence(chunk=chunk),) if chunk else ()
-        tally.rows.append(
-            CountedRow(document_id=str(document.id), title=document.title, evidence=evidence)
-        )
+        tally.take_row(document, [CountEvidence(chunk=chunk)] if chunk else [])
 
 
 def _take_documents(
     batch: Sequence[CountedDocument],
     counted: CountFilter,
     mentions: Sequence[Mention],
-    tally: _Tally,
+    tally: Tally,
 ) -> None:
     """Those that hold each mention, and a row of which each rule is true."""
     named = documents_holding(batch, [*mentions, *_column_mentions(counted)])
@@ -159,17 +153,14 @@ def _take_documents(
             if not tally.is_full:
                 evidence += _evidence(rows, mentions)
         if counted.columns:
-            fitting = _fitting(document, records.get(document.id, []), counted, (), tally)
+            fitting = fitting_rows(document, records.get(document.id, []), counted, (), tally)
             if not fitting:
                 continue
-            evidence += _evidence_of(fitting[0], counted)
+            evidence += evidence_of(fitting[0], counted, ())
         tally.total += 1
-        tally.documents += 1
+        tally.take_document(document)
         if not tally.is_full:
-            row = CountedRow(
-                document_id=str(document.id), title=document.title, evidence=tuple(evidence)
-            )
-            tally.rows.append(row)
+            tally.take_row(document, evidence)
 
 
 def _holds(row: Row, mention: Mention) -> bool:
@@ -182,22 +173,31 @@ def _holds(row: Row, mention: Mention) -> bool:
 
 
 def _evidence(rows: Sequence[Row], mentions: Sequence[Mention]) -> list[CountEvidence]:
-    """As few passages as show each mention: one that is in a title or heading alone is shown by the first that stands
-    under it."""
+    """As few passages as show each mention; of each the parts where they stand. One that is in a title or heading alone
+    is shown by the first passage under it."""
     left = list(mentions)
     evidence = []
     for row in rows[:LOOKED_AT_CHUNKS]:
         shown = [mention for mention in left if mention.in_text(row["text"])]
         if shown:
-            start, end = excerpt_around(row["text"], shown)
-            evidence.append(CountEvidence(chunk=stored_row(row), start=start, end=end))
+            evidence += _parts(row, shown)
             left = [mention for mention in left if mention not in shown]
     for mention in left:
         row = next(row for row in rows if _holds(row, mention))
-        if not any(one.chunk.chunk_id == str(row["chunk_id"]) for one in evidence):
-            start, end = excerpt_around(row["text"], [])
-            evidence.append(CountEvidence(chunk=stored_row(row), start=start, end=end))
+        if mention.in_text(row["text"]):
+            evidence += _parts(row, [mention])
+            continue
+        start, end = excerpts_around(row["text"], [])[0]
+        evidence.append(CountEvidence(chunk=stored_row(row), start=start, end=end, by_heading=True))
     return evidence
+
+
+def _parts(row: Row, mentions: Sequence[Mention]) -> list[CountEvidence]:
+    chunk = stored_row(row)
+    return [
+        CountEvidence(chunk=chunk, start=start, end=end)
+        for start, end in excerpts_around(row["text"], mentions)
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ rows
@@ -205,75 +205,16 @@ def _take_rows(
     batch: Sequence[CountedDocument],
     counted: CountFilter,
     mentions: Sequence[Mention],
-    tally: _Tally,
+    tally: Tally,
 ) -> None:
     named = documents_holding(batch, [*mentions, *_column_mentions(counted)])
     found = chunk_rows(named, Q())
     for document in named:
-        fitting = _fitting(document, found.get(document.id, []), counted, mentions, tally)
+        fitting = fitting_rows(document, found.get(document.id, []), counted, mentions, tally)
+        if not fitting:
+            continue
         tally.total += len(fitting)
-        tally.documents += bool(fitting)
+        tally.take_document(document)
         for record in fitting[: max(0, tally.limit - len(tally.rows))]:
             cells = tuple((cell.name, cell.value) for cell in record.cells)
-            evidence = _evidence_of(record, counted)
-            row = CountedRow(
-                document_id=str(document.id),
-                title=document.title,
-                evidence=tuple(evidence),
-                cells=cells,
-            )
-            tally.rows.append(row)
-
-
-def _fitting(
-    document: CountedDocument,
-    rows: Sequence[Row],
-    counted: CountFilter,
-    mentions: Sequence[Mention],
-    tally: _Tally,
-) -> list[Record]:
-    """The document's records of which each rule is true and that hold each mention."""
-    keys = [column_key(rule.column) for rule in counted.columns]
-    fitting = []
-    for record in records_of(map(stored_row, rows)):
-        if record.is_second and not keys:
-            continue
-        cells = [record.cell(key) for key in keys]
-        if None in cells:
-            continue
-        outcomes = []
-        for cell, rule in zip(cells, counted.columns, strict=True):
-            assert cell is not None
-            outcome = compares(cell.value, rule, language=document.language)
-            outcomes.append(outcome)
-        if "no" in outcomes:
-            continue
-        if not all(mention.in_text(record.text) for mention in mentions):  # the dearest look
-            continue
-        if "unread" in outcomes:
-            at = outcomes.index("unread")
-            cell = cells[at]
-            assert cell is not None
-            tally.unread_cells += 1
-            if len(tally.unread) < MAX_UNREAD_SHOWN:
-                unread = UnreadCell(
-                    document_id=str(document.id),
-                    title=document.title,
-                    column=cell.name,
-                    value=cell.value,
-                )
-                tally.unread.append(unread)
-            continue
-        fitting.append(record)
-    return fitting
-
-
-def _evidence_of(record: Record, counted: CountFilter) -> list[CountEvidence]:
-    """The row; of a form the lines that were compared."""
-    compared = [record.cell(column_key(rule.column)) for rule in counted.columns]
-    cells = compared if compared and not record.is_row else record.cells
-    lines = dict.fromkeys(cell.line for cell in cells if cell is not None)
-    return [
-        CountEvidence(chunk=line.chunk, start=line.start, end=line.end)
-        for line in list(lines)[:MAX_LINES_SHOWN]
-    ]
+            tally.take_row(document, evidence_of(record, counted, mentions), cells)

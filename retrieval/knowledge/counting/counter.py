@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-
 from ragsite.core.database import DATABASE_AWAY, DatabaseAwayError, database_call
 from retrieval.engine.values import SearchScope
-from retrieval.engine.values.counting import CountFilter, CountResult, TableColumn
+from retrieval.engine.values.counting import Columns, CountFilter, CountResult
 from retrieval.knowledge.counting.columns import columns_of
 from retrieval.knowledge.counting.count import count
-
-logger = logging.getLogger(__name__)
 
 
 class DatabaseCounter:
@@ -22,9 +18,8 @@ class DatabaseCounter:
         except DATABASE_AWAY as error:
             raise DatabaseAwayError from error
 
-    async def columns(self, scope: SearchScope) -> tuple[TableColumn, ...]:
+    async def columns(self, scope: SearchScope) -> Columns:
         try:
-            return (await database_call(lambda: columns_of(scope))).columns
-        except DATABASE_AWAY:
-            logger.warning("The columns of tables could not be read.", exc_info=True)
-            return ()
+            return await database_call(lambda: columns_of(scope))
+        except DATABASE_AWAY as error:
+            raise DatabaseAwayError from error

@@ -18,18 +18,22 @@ from retrieval.models import Document
 
 
 class CountedDocument(NamedTuple):
-    """language: ISO 639, as it was read; empty where it shows none. chunks: how many it was cut into."""
+    """language: ISO 639, as it was read; empty where it shows none. chunks: how many it was cut into. file: by which
+    two are the same file."""
 
     id: UUID
     title: str
     language: str
     chunks: int
+    file: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
-    """Documents of the scope, whatever the filters say: being read, failed, and ready but for some parts."""
+class Surroundings:
+    """Documents of the scope, whatever the filters say: those that can be counted, and those that are being read,
+    failed, or ready but for some parts."""
 
+    ready: int
     being_read: int
     failed: int
     partly_read: int
@@ -37,30 +41,32 @@ class Unreadable:
 
 def documents_let_through(scope: SearchScope, counted: CountFilter) -> list[CountedDocument]:
     """Current documents of the scope that are ready and that the filters let through, by title."""
-    rows = _current(scope).filter(_rule(counted), status=Document.Status.READY)
-    columns = ["pk", "title", "language", "chunk_count"]
+    rows = current_documents(scope).filter(_rule(counted), status=Document.Status.READY)
+    columns = ["pk", "title", "language", "chunk_count", "content_hash"]
     tags = set(counted.metadata.tags)
     if tags:
         columns.append("tags")  # lists in JSON can't be searched alike in all databases
     found: list[Any] = list(rows.order_by(Lower("title"), "pk").values_list(*columns))
     return [
-        CountedDocument(pk, title, language, chunks)
-        for pk, title, language, chunks, *own in found
+        CountedDocument(pk, title, language, chunks, file)
+        for pk, title, language, chunks, file, *own in found
         if not tags or tags & set(own[0])
     ]
 
 
-def unreadable_documents(scope: SearchScope) -> Unreadable:
-    rows = _current(scope).order_by()
+def surroundings(scope: SearchScope) -> Surroundings:
+    rows = current_documents(scope).order_by()
     ready = rows.filter(status=Document.Status.READY)
-    return Unreadable(
+    return Surroundings(
+        ready=ready.count(),
         being_read=rows.filter(status__in=Document.BEING_READ).count(),
         failed=rows.filter(status=Document.Status.FAILED).count(),
         partly_read=ready.exclude(unread=[]).count(),
     )
 
 
-def _current(scope: SearchScope) -> QuerySet[Document]:
+def current_documents(scope: SearchScope) -> QuerySet[Document]:
+    """Of the scope, in whatever state, but for those that a newer version has replaced."""
     return Document.objects.filter(collection__in=collection_ids(scope), superseded_at=None)
 
 

@@ -140,7 +140,7 @@ declare namespace Api {
     document_id: Id; chunk_id: Id; title: string; page: number | null; heading: string; text: string;
     scores: Record<string, number>; ranks: Record<string, number>;
   }
-  interface CountColumns { columns: { name: string; kind: "number" | "date" | "text"; rows: number; documents: number }[] }
+  interface CountColumns { columns: { name: string; kind: "number" | "date" | "text"; rows: number; documents: number }[]; all: number; complete: boolean }
   interface SearchResult { candidates: Candidate[]; timings_ms: Record<string, number>; degraded: string[] }
   interface BulkResult { id: Id; outcome: "done" | "refused"; code: string; error: string }
   interface NewerVersion { id: Id; title: string; status: string }

@@ -8,11 +8,11 @@ from django.conf import settings
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import SearchScope
 from retrieval.engine.values.counting import (
+    Columns,
     CountedRow,
     CountEvidence,
     CountFilter,
     CountResult,
-    TableColumn,
 )
 from retrieval.engine.workflows.registry import get_workflow
 from tests.retrieval.engine.steps.document_reader import MemoryReader
@@ -25,8 +25,8 @@ class AllFive:
     def __init__(self) -> None:
         self.asked: list[CountFilter] = []
 
-    async def columns(self, scope: SearchScope) -> tuple[TableColumn, ...]:
-        return ()
+    async def columns(self, scope: SearchScope) -> Columns:
+        return Columns(columns=(), all=0, looked_at=5, documents=5)
 
     async def count(self, scope: SearchScope, counted: CountFilter, *, limit: int) -> CountResult:
         self.asked.append(counted)
@@ -37,7 +37,13 @@ class AllFive:
             evidence=(CountEvidence(chunk=first),),
         )
         return CountResult(
-            unit="document", total=5, documents=5, rows=(row,), looked_at=5, to_look_at=5
+            unit="document",
+            total=5,
+            documents=5,
+            rows=(row,),
+            looked_at=5,
+            to_look_at=5,
+            in_scope=5,
         )
 
 

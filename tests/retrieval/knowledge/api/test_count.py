@@ -148,7 +148,8 @@ def test_fields_of_forms_count_documents_where_all_rules_hold(
         ("Beta", "2026-01-31", "EUR 9,000"),
         ("Gamma", "2027-01-31", "EUR 300,000"),
     ]:
-        written(collection, f"{title}.md", CONTRACT.format(title=title, ends=ends, value=value))
+        text = CONTRACT.format(title=title, ends=ends, value=value)
+        written(collection, f"{title}.md", text, language="en")
     rules = [*rule("End date", "<", "2026-03-01"), *rule("Value", ">", "100000")]
     found = counted(client, unit="document", columns=rules)
     assert titles(found) == ["Acme.md"]

@@ -60,6 +60,64 @@ def test_all_rows_come_as_csv_with_how_many_they_are(page: Client, collection: C
     assert rows[-1] == ["250 of 250, complete."]
 
 
+def csv_rows(page: Client, given: dict[str, str]) -> list[list[str]]:
+    response = page.get("/documents/count/", {**given, "csv": "1"})
+    text = b"".join(response.streaming_content).decode("utf-8-sig")
+    return list(csv.reader(io.StringIO(text)))
+
+
+def test_csv_names_the_columns_and_rows_that_it_leaves_out(
+    page: Client, collection: Collection
+) -> None:
+    names = ["Score", *(f"Column {number}" for number in range(104))]
+    lines = [",".join([score, *("x" for _ in range(104))]) for score in ("7", "none")]
+    written(collection, "wide.csv", "\n".join([",".join(names), *lines]))
+    rows = csv_rows(page, {"column": "Score", "operator": ">", "value": "0"})
+    assert len(rows[0]) == 105
+    assert rows[-2] == [
+        "Columns left out: Column 99, Column 100, Column 101, Column 102, Column 103"
+    ]
+    assert rows[-1] == ["wide.csv", "", "", "Score: none", "Could not be compared"]
+
+
+def test_csv_keeps_both_columns_of_one_name(page: Client, collection: Collection) -> None:
+    table = "| Item | Price | Price |\n|---|---|---|\n| A | 5 | 7 |\n"
+    written(collection, "prices.md", table)
+    rows = csv_rows(page, {"column": "Item", "operator": "=", "value": "A"})
+    assert (rows[0][5:], rows[1][5:]) == (["Item", "Price", "Price (2)"], ["A", "5", "7"])
+
+
+def test_the_collections_that_are_counted_in_are_named(
+    page: Client, user: User, collection: Collection
+) -> None:
+    written(collection, "a.txt", "Nothing.")
+    CollectionFactory(name="not mine", visibility="private")
+    body = page.get("/documents/count/").content.decode()
+    assert "Counted in: mine" in body and "not mine" not in body
+
+
+def test_a_value_that_no_document_has_is_said_once_with_those_that_there_are(
+    page: Client, collection: Collection
+) -> None:
+    written(collection, "a.txt", "Nothing.")
+    response = page.get("/documents/count/", {"department": "Nowhere"})
+    body = response.content.decode()
+    assert response.status_code == 400
+    assert body.count("No document has this department: “Nowhere”. There are: Registry.") == 1
+
+
+def test_without_documents_no_number_is_shown(page: Client, collection: Collection) -> None:
+    body = page.get("/documents/count/", {"words": "leave"}).content.decode()
+    assert "There are no documents to count." in body and "<strong>0</strong>" not in body
+
+
+def test_a_long_cell_is_shown_where_the_words_stand(page: Client, collection: Collection) -> None:
+    remark = "nothing of note " * 30 + "except indemnity " + "nothing of note " * 30
+    written(collection, "a.csv", f"Supplier,Remark\nAcme,{remark}\n")
+    body = page.get("/documents/count/", {"words": "indemnity", "unit": "row"}).content.decode()
+    assert "except indemnity" in body
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -4,6 +4,7 @@ import { byId, h, replace } from "../dom.js";
 
 const form = byId("count-form", HTMLFormElement);
 const collection = byId("collection", HTMLSelectElement);
+const offered = byId("c-offered");
 
 async function offer() {
   const asked = new URLSearchParams(collection.value ? { collections: collection.value } : {});
@@ -12,12 +13,22 @@ async function offer() {
   replace(byId("c-departments"), values.department.map((one) => h("option", { value: one.value })));
   replace(byId("c-types"), values.doc_type.map((one) => h("option", { value: one.value })));
   replace(byId("c-columns"), found.columns.map((one) => h("option", { value: one.name })));
+  say(found.complete && found.columns.length === found.all ? "" : "part");
+}
+
+/** @param {"away" | "part" | ""} what */
+function say(what) {
+  offered.hidden = !what;
+  offered.textContent = what ? offered.dataset[what] ?? "" : "";
 }
 
 /** The fields can be filled in without it. */
-const offerQuietly = () => offer().catch(() => {});
+const offerQuietly = () => offer().catch(() => say("away"));
 
 form.addEventListener("submit", () => form.setAttribute("aria-busy", "true"));
 window.addEventListener("pageshow", () => form.removeAttribute("aria-busy"));
 collection.addEventListener("change", offerQuietly);
+collection.addEventListener("change", () => {
+  byId("c-searched").hidden = Boolean(collection.value);
+});
 offerQuietly();
