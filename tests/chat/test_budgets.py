@@ -234,17 +234,20 @@ def test_the_sites_budget_holds_for_who_has_a_larger_one(user: User, stranger: U
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("now", "again", "days_used"),
+    ("zone", "now", "again", "days_used"),
     [
-        ("2026-12-31T22:30:00+00:00", "2027-01-01", [500, 3500]),
-        ("2027-01-01T00:30:00+00:00", "2027-02-01", [0, 0]),
+        ("UTC", "2026-12-31T22:30:00+00:00", "2027-01-01T00:00:00+00:00", [500, 3500]),
+        ("UTC", "2027-01-01T00:30:00+00:00", "2027-02-01T00:00:00+00:00", [0, 0]),
+        ("Asia/Shanghai", "2026-12-31T15:30:00+00:00", "2027-01-01T00:00:00+08:00", [500, 3500]),
+        ("Asia/Shanghai", "2026-12-31T16:30:00+00:00", "2027-02-01T00:00:00+08:00", [0, 0]),
+        ("America/New_York", "2027-01-01T04:30:00+00:00", "2027-01-01T00:00:00-05:00", [500, 3500]),
     ],
 )
-def test_a_month_ends_at_its_last_midnight(
-    user: User, monkeypatch: pytest.MonkeyPatch, settings: Any, now: str, again: str,
+def test_a_month_ends_at_its_last_midnight_in_the_zone_of_the_site(
+    user: User, monkeypatch: pytest.MonkeyPatch, settings: Any, zone: str, now: str, again: str,
     days_used: list[int],
 ) -> None:  # fmt: skip
-    settings.TIME_ZONE = "UTC"
+    settings.TIME_ZONE = zone
     moment = datetime.fromisoformat(now)
     monkeypatch.setattr(timezone, "now", lambda: moment)
     used(user, 3000, day=date(2026, 12, 1))
@@ -252,7 +255,7 @@ def test_a_month_ends_at_its_last_midnight(
     used(user, 9000, day=date(2026, 11, 30))
     found = allowances(user)
     assert [one.used for one in found] == days_used
-    assert found[1].starts_again_at.date().isoformat() == again
+    assert found[1].starts_again_at.isoformat() == again
 
 
 # ------------------------------------------------------------------------------------------------ who reads it
