@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 from django.conf import settings
 
+from benchmarks.support.fault_site import free_port, wait_for
+from benchmarks.support.nginx import nginx_command, nginx_conf, shipped_servers
+from ragsite.runtime import child_process
+from ragsite.runtime.child_process import Child
 from ragsite.runtime.supervisor import programs
 
 ROOT = Path(__file__).resolve().parent.parent
+OPERATIONS = (ROOT / "docs/operations.md").read_text()
 COMPOSE = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())["services"]
 OWN_IMAGE = {name: service for name, service in COMPOSE.items() if service["image"] == "ragsite"}
 OWN = {"--host", "--port", "--no-server-header"}  # a proxy hides who serves
@@ -69,3 +80,74 @@ def test_ragsite_s_own_containers_write_only_to_their_volumes(name: str) -> None
     assert service["read_only"] and service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert service["volumes"][:2] == ["uploads:/data", "/tmp"]
+
+
+# ------------------------------------------------------------------------------------------------ nginx
+@contextmanager
+def web_process(name: str) -> Iterator[int]:
+    """Its port; it answers with its name and with what came of `Connection`."""
+
+    class Said(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("X-Name", name)
+            self.send_header("X-Upgrade", self.headers.get("Upgrade", ""))
+            self.send_header("X-Forwarded", self.headers["X-Forwarded-For"])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Said) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
+def test_nginx_spreads_over_the_web_processes_and_passes_one_over_that_is_away(
+    tmp_path: Path,
+) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/"
+    with web_process("a") as first, web_process("b") as second:
+        conf = nginx_conf(tmp_path, port=port, servers=[first, second])
+        command = nginx_command(shutil.which("nginx") or "", tmp_path, conf)
+        nginx = Child("nginx", command, log_path=tmp_path / "nginx.log")
+        nginx.start()
+        try:
+            wait_for(lambda: _answers(url), within_s=20, what="nginx")
+            told = [httpx.get(url).headers for _ in range(4)]
+            assert {one["X-Name"] for one in told} == {"a", "b"}
+            assert {one["X-Forwarded"] for one in told} == {"127.0.0.1"}
+            upgraded = httpx.get(url, headers={"Upgrade": "websocket", "Connection": "upgrade"})
+            assert upgraded.headers["X-Upgrade"] == "websocket"
+            away = nginx_conf(tmp_path, port=port, servers=[first, free_port()])
+        finally:
+            child_process.stop([nginx], timeout_s=5)
+        nginx = Child("nginx", nginx_command(command[0], tmp_path, away), log_path=tmp_path / "log")
+        nginx.start()
+        try:
+            wait_for(lambda: _answers(url), within_s=20, what="nginx")
+            assert {httpx.get(url).headers["X-Name"] for _ in range(4)} == {"a"}
+        finally:
+            child_process.stop([nginx], timeout_s=5)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_nginx_names_the_port_that_the_instructions_and_compose_open() -> None:
+    assert shipped_servers() == ["8000", "8001"]
+    opened = re.findall(r"uvicorn ragsite\S+ --host \S+ --port (\d+)", OPERATIONS)
+    assert opened == ["8000"] and "--port 8001" in OPERATIONS
+    assert COMPOSE["web"]["ports"] == ["127.0.0.1:8000-8001:8000"]

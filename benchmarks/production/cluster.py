@@ -29,6 +29,7 @@ from benchmarks.support.fault_site import (
     free_port,
     wait_for,
 )
+from benchmarks.support.nginx import nginx_command, nginx_conf
 from ragsite.runtime import child_process
 from ragsite.runtime.child_process import Child
 from ragsite.runtime.milvus_lite import answers
@@ -49,30 +50,6 @@ UVICORN = [
     "--h11-max-incomplete-event-size",
     "65536",
 ]
-NGINX = """
-daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/nginx-error.log;
-events {{ worker_connections 1024; }}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-    client_max_body_size 1g;
-    upstream ragsite {{ {servers} }}
-    server {{
-        listen 127.0.0.1:{port};
-        location / {{
-            proxy_pass http://ragsite;
-            proxy_http_version 1.1;
-            proxy_set_header Host $http_host;
-            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-            proxy_set_header Connection "";
-            proxy_buffering off;
-            proxy_request_buffering off;
-            proxy_read_timeout 1h;
-        }}
-    }}
-}}
-"""
 
 
 class Part:
@@ -227,18 +204,8 @@ class Cluster:
     def _nginx(self) -> Part:
         port = free_port()
         folder = _made(self._folder / "nginx")
-        servers = " ".join(
-            f"server 127.0.0.1:{part.port} max_fails=1 fail_timeout=2s;" for part in self.web
-        )
-        (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, servers=servers))
-        command = [
-            shutil.which("nginx") or "nginx",
-            "-p",
-            str(folder),
-            "-c",
-            str(folder / "nginx.conf"),
-        ]
-        command += ["-e", str(folder / "nginx-error.log")]
+        conf = nginx_conf(folder, port=port, servers=[part.port for part in self.web])
+        command = nginx_command(shutil.which("nginx") or "nginx", folder, conf)
         return Part("nginx", Child("nginx", command, log_path=folder / "nginx.log"), port)
 
     def _part(self, name: str, command: list[str], port: int = 0) -> Part:
