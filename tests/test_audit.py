@@ -190,7 +190,7 @@ def test_the_values_are_for_superusers_alone(root: User) -> None:
     desk = person("Administrators")
     html = page(desk)
     assert "<del>Library" not in html and "Libraries" in html  # as the admin wrote it
-    assert "is shown to administrators of the site" in html
+    assert "Only superusers see old and new values." in html
     assert client_of(person("Curators")).get(LOG).status_code == 403
     assert client_of(UserFactory()).get(LOG).status_code == 404
     assert client_of(root).get(reverse("admin:index")).status_code == 200
@@ -295,6 +295,29 @@ def test_names_of_any_script_and_those_before_a_renaming_are_forgotten(
     for gone in ("before", name):
         assert gone not in repr(kept) and json.dumps(gone) not in json.dumps(kept)
         assert gone not in repr(admins)
+
+
+def test_what_an_administrator_did_stays_when_the_account_is_deleted(
+    root: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(current_app, "send_task", lambda *_, **__: None)
+    leaver = UserFactory(username="leaver", is_staff=True, is_superuser=True)
+    client = sure(leaver)
+    promoted = UserFactory(username="mei")
+    role = {"action": "change", "role": "Curators"}
+    assert client.post(f"/administration/people/{promoted.pk}/", role).status_code == 302
+    budget = {"action": "set", "subject": "each", "name": "", "day": "5", "month": ""}
+    assert client.post("/administration/budgets/", budget).status_code == 302
+    renamed(client, Group.objects.create(name="Library"), "Libraries")
+    before = page(root)
+    deletion_start(user=leaver)
+    deletions_do()
+    html = page(root)
+    assert "leaver" in before and "leaver" not in html
+    for said in ("Role: User → Curator", "Tokens a day: 5; a month: –", "<ins>Libraries</ins>"):
+        assert before.count(said) == html.count(said) == 1
+    assert "Role: User → Curator" in page(root, "?kind=people")
+    assert html.count("<tr>") == before.count("<tr>")
 
 
 def test_it_is_kept_as_long_as_the_log_of_the_desk(root: User, rag_settings: Any) -> None:

@@ -21,8 +21,9 @@ from typing import IO, Any
 from asgiref.sync import sync_to_async
 from auditlog.context import disable_auditlog
 from auditlog.models import LogEntry as AuditEntry
+from auditlog.registry import auditlog
 from django.apps import apps
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.core.serializers.json import DjangoJSONEncoder
@@ -91,6 +92,11 @@ ERASED = {
     "retrieval.Collection": 20,
 }
 FORGOTTEN = "–"  # in place of a name
+ACTIONS = {  # of the admin's log, as the log of changes calls them
+    ADDITION: AuditEntry.Action.CREATE,
+    CHANGE: AuditEntry.Action.UPDATE,
+    DELETION: AuditEntry.Action.DELETE,
+}
 
 
 class LastAdministratorError(PermissionDeniedError):
@@ -207,6 +213,7 @@ def _erase(user: User) -> bool:
     _forget_at_the_desk(user, names)
     _forget_changes(user, names)
     with transaction.atomic():
+        _keep_acts(user)
         of_user = LogEntry.objects.filter(
             content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)
         )
@@ -288,6 +295,30 @@ def _forget_changes(user: User, names: set[str]) -> None:
             entry.object_repr = _without(entry.object_repr, name)
             entry.save(update_fields=["changes", "object_repr"])
     _changes_of(user).update(object_repr=FORGOTTEN, changes={})  # last: they know the names
+
+
+def _keep_acts(user: User) -> None:
+    """What the person did as staff, which goes with the account in the admin's own log, is moved to the other one; nobody
+    can take back a trace by leaving."""
+    for act in LogEntry.objects.filter(user=user).select_related("content_type").order_by("pk"):
+        if act.content_type is None or _is_kept_with_values(act):
+            continue
+        AuditEntry.objects.create(
+            content_type=act.content_type,
+            object_pk=act.object_id or "",
+            object_repr=act.object_repr,
+            action=ACTIONS[act.action_flag],
+            timestamp=act.action_time,
+            additional_data={"sentence": str(act.get_change_message())},
+        )
+
+
+def _is_kept_with_values(act: LogEntry) -> bool:
+    model = act.content_type.model_class() if act.content_type else None
+    if model is None or not auditlog.contains(model):
+        return False
+    is_deletion = act.action_flag == DELETION and model is not User
+    return is_deletion or act.change_message.startswith("[")
 
 
 def _as_stored(text: str) -> str:

@@ -205,7 +205,7 @@ def _audit_entries(chosen: LogFilters, most: int) -> list[LogEntry]:
             LogEntry(
                 at=row.timestamp,
                 by=row.actor.get_username() if row.actor else "–",
-                what=str(ACTIONS.get(row.action, "")),
+                what=_sentence(row) or str(ACTIONS.get(row.action, "")),
                 kind=_kind_of(row.content_type),
                 of=f"{name}: {row.object_repr}",
                 changes=list(_changes(row, model)),
@@ -213,6 +213,11 @@ def _audit_entries(chosen: LogFilters, most: int) -> list[LogEntry]:
             )
         )
     return entries
+
+
+def _sentence(row: AuditEntry) -> str:
+    """Of what somebody did whose account is gone (`ragsite.accounts.personal_data`)."""
+    return str((row.additional_data or {}).get("sentence", ""))
 
 
 # ------------------------------------------------------------------------------------------------ what was changed
