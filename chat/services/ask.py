@@ -124,6 +124,14 @@ def _answer_create(
     request = _merged_request(before, request) if before else dict(request)
     _require_documents(request)
     budget_check(user)
+    # Before the transaction, which makes others wait on SQLite from its beginning on.
+    taken = assistant_take(request, user=user, session_id=session_id, as_before=before is not None)
+    scope = taken.scope
+    if scope is None:
+        scope = request_scope(user=user, request=request)
+        _keep_addresses(request, scope)
+    workflow = request.pop("workflow", "") or settings.RAG.answer.workflow
+    require_offered(workflow, settings.RAG)
     lease = answer_lease(uuid4())
     try:
         with transaction.atomic():
@@ -131,16 +139,8 @@ def _answer_create(
             check_limits(user)
             session = _session(user=user, session_id=session_id, kept=kept, temporary=temporary)
             is_new = session._state.adding
-            scope = assistant_take(
-                request, user=user, session=session, as_before=before is not None
-            )
-            session.collections = []
-            if scope is None:
-                scope = request_scope(user=user, request=request)
-                _keep_addresses(request, scope)
-                session.collections = request.get("collections", [])
-            workflow = request.pop("workflow", "") or settings.RAG.answer.workflow
-            require_offered(workflow, settings.RAG)
+            session.assistant = dict(taken.remembered)
+            session.collections = request.get("collections", []) if taken.scope is None else []
             session.workflow = workflow
             if not session.title or _is_named_by(edited, session):
                 session.title = _title_of(text)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from chat.assistant_selectors import assistant_get, visible_assistants
+from chat.assistant_selectors import assistant_find, assistant_get, visible_assistants
 from chat.errors import AssistantCollectionsUnreadableError
-from chat.models import Assistant, Session
+from chat.models import Assistant
+from chat.selectors import own_sessions
 from chat.services.default_assistant import default_assistant
 from retrieval.engine.values import AskedBy, SearchScope
 from retrieval.engine.workflows.registry import offered_workflows
@@ -35,34 +38,50 @@ def without_given(request: Mapping[str, Any]) -> dict[str, Any]:
     return named
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """scope: where the assistant decides it. remembered: what the session keeps of the assistant; empty: none."""
+
+    scope: SearchScope | None = None
+    remembered: Mapping[str, str] = field(default_factory=dict)
+
+
+def asked_assistant(request: Mapping[str, Any], *, user: User) -> Assistant | None:
+    """By which a new conversation with this request begins; None also for an address that means nothing."""
+    address = request.get("assistant")
+    if address is None:
+        return default_assistant()
+    return assistant_find(user=user, address=address) if address else None
+
+
 def assistant_take(
-    request: dict[str, Any], *, user: User, session: Session, as_before: bool
-) -> SearchScope | None:
-    """Complete `request` by what its assistant gives, and keep that in it as `assistant`. The scope: where the
-    assistant decides it.
+    request: dict[str, Any], *, user: User, session_id: UUID | None, as_before: bool
+) -> Taken:
+    """Complete `request` by what its assistant gives, and keep that in it as `assistant`.
 
     An assistant that the request names by its address counts ("": none), else the one of the earlier request
     (as_before), else the session's, for a new session the site's default. One that is gone since changes nothing, which
     is kept, too. Raises AssistantNotFoundError for an address, AssistantCollectionsUnreadableError.
     """
     chosen = request.pop("assistant", {} if as_before else None)
+    if chosen is None:
+        chosen = _of_session(user=user, session_id=session_id)
     known: Mapping[str, Any] = {}
     assistant: Assistant | None = None
     if isinstance(chosen, str):
         assistant = assistant_get(user=user, address=chosen) if chosen else None
-    elif chosen is None and session._state.adding:
+    elif chosen is None:
         assistant = default_assistant()
     else:
-        known = session.assistant if chosen is None else chosen
+        known = chosen
         assistant = _remembered(known, user=user)
-    session.assistant = {}
     if assistant is None:
         if known:
             request["assistant"] = {"id": known["id"], "name": known["name"], "gone": True}
-        return None
-    session.assistant = {"id": str(assistant.pk), "name": assistant.name}
+        return Taken()
+    remembered = {"id": str(assistant.pk), "name": assistant.name}
     about: dict[str, Any] = {
-        **session.assistant,
+        **remembered,
         "version": assistant.version,
         "instructions": assistant.instructions,
     }
@@ -81,7 +100,16 @@ def assistant_take(
     if options:
         request["options"] = options
     request["assistant"] = about | {"given": given}
-    return scope
+    return Taken(scope, remembered)
+
+
+def _of_session(*, user: User, session_id: UUID | None) -> Mapping[str, Any] | None:
+    """What a session keeps of the assistant that it was asked by last; None: it begins with this question."""
+    if session_id is None:
+        return None
+    kept = own_sessions(user).filter(pk=session_id).values_list("assistant", flat=True)
+    remembered: Mapping[str, Any] | None = kept.order_by().first()
+    return remembered
 
 
 def _remembered(known: Mapping[str, Any], *, user: User) -> Assistant | None:
@@ -106,10 +134,10 @@ def _given(
             given["workflow"] = assistant.workflow
         if assistant.options and "lost" not in about:
             given["options"] = assistant.options
-    for field in ("filters", "model"):
-        value = getattr(assistant, field)
-        if value and field not in request:
-            given[field] = value
+    for name in ("filters", "model"):
+        value = getattr(assistant, name)
+        if value and name not in request:
+            given[name] = value
     return given
 
 

@@ -10,6 +10,7 @@ from django.db.models import ForeignKey, Model
 
 from chat.models import (
     AnswerReview,
+    Assistant,
     DecisionStep,
     FilledPrompt,
     Message,
@@ -17,7 +18,7 @@ from chat.models import (
     Session,
     Source,
 )
-from tests.chat.conftest import Api, Handbook
+from tests.chat.conftest import Api, Handbook, ScriptedWorkflow
 
 MOST = 34  # however many passages are found; with BEGIN and COMMIT of three transactions 40
 STORED = (Session, Message, Source, DecisionStep, FilledPrompt, AnswerReview, ReviewedCollection)
@@ -93,6 +94,33 @@ async def test_a_question_with_a_model(
 ) -> None:
     await handbook()
     assert await asked(api, statements) <= MOST
+
+
+@pytest.mark.parametrize("remembered", [False, True])
+async def test_what_speaks_against_a_question_is_found_before_others_wait_for_it(
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch, remembered: bool
+) -> None:
+    """On SQLite whoever begins a transaction holds up all that write."""
+    begun = []
+    plain = CursorWrapper.execute
+
+    def execute(self: CursorWrapper, sql: Any, *arguments: Any) -> Any:
+        if str(sql).startswith("BEGIN") or "FOR UPDATE" in str(sql):
+            begun.append(str(sql))
+        return plain(self, sql, *arguments)
+
+    session = {}
+    if remembered:
+        await Assistant.objects.acreate(owner=api.user, name="Rules")
+        session = {"session_id": (await api.ask(assistant="Rules")).json()["session_id"]}
+    monkeypatch.setattr(CursorWrapper, "execute", execute)
+    for wrong in (
+        {"collections": ["none such"]},
+        {"assistant": "none such"},
+        {"documents": ["00000000-0000-4000-8000-000000000000"]},
+    ):
+        assert (await api.ask(**session, **wrong)).status_code == 404
+    assert begun == []
 
 
 def test_no_passage_of_an_answer_is_looked_up() -> None:
