@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -18,7 +19,7 @@ from rest_framework.response import Response
 from chat import selectors
 from chat.api.streaming import EVENT_STREAM, ChatView, message_of_end, streamed
 from chat.assistant_selectors import assistant_find, assistant_list
-from chat.models import Message
+from chat.models import Assistant, Message
 from chat.openai.completions import Chunks, Numbering, completion, content_of
 from chat.openai.output_serializers import (
     CompletionSerializer,
@@ -34,6 +35,7 @@ from chat.openai.serializers import (
     model_request,
 )
 from chat.runs.event_log import Event
+from chat.services.assistant_asked import asked_assistant
 from chat.services.stop import ask_or_stop, follow_or_stop
 from ragsite.accounts.auth import key_of
 from ragsite.accounts.credentials import SignedOutError, credential_of_request
@@ -101,9 +103,7 @@ class ChatCompletionsApi(ChatView):
         arguments = serializer.arguments()
         user = asking_user(request)
         session_id = (
-            await database_call(_continued, user, arguments["request"]["history"])
-            if key_of(user)
-            else None
+            await database_call(_continued, user, arguments["request"]) if key_of(user) else None
         )
         run = await ask_or_stop(user=user, session_id=session_id, **arguments)
         events = follow_or_stop(run.message.pk, credential_of_request(request))
@@ -165,12 +165,17 @@ def _line(body: Mapping[str, Any]) -> str:
     return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
 
 
-def _continued(user: Any, history: list[dict[str, str]]) -> UUID | None:
-    """The conversation of this key that ends as `history` does; None: another one begins."""
+def _continued(user: Any, request: Mapping[str, Any]) -> UUID | None:
+    """The conversation of this key that ends as the request's history does, and was held with the assistant that is
+    asked now; None: another one begins."""
+    history = request["history"]
     if [message["role"] for message in history[-2:]] != ["user", "assistant"]:
         return None
     own = selectors.own_messages(user).filter(
-        session__key=key_of(user), role=Message.Role.ASSISTANT, superseded=False
+        _held_with(asked_assistant(request, user=user)),
+        session__key=key_of(user),
+        role=Message.Role.ASSISTANT,
+        superseded=False,
     )
     recent = own.filter(
         created_at__gt=timezone.now() - CONTINUED, reply_to__text=history[-2]["text"]
@@ -186,3 +191,10 @@ def _continued(user: Any, history: list[dict[str, str]]) -> UUID | None:
         if content.strip() == history[-1]["text"].strip():
             return answer.session_id
     return None
+
+
+def _held_with(assistant: Assistant | None) -> Q:
+    """Answers of conversations that were held with it last, or with none."""
+    if assistant is None:
+        return Q(session__assistant={})
+    return Q(session__assistant__id=str(assistant.pk))

@@ -401,3 +401,51 @@ async def test_a_conversation_that_goes_on_is_one(
         )  # asked again: the answer before it is no longer the last one
     counts = Session.objects.annotate(count=Count("messages")).values_list("count", flat=True)
     assert sorted([count async for count in counts]) == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_one"),
+    [
+        ("", "Rules", False),
+        ("Rules", "", False),
+        ("Rules", "House", False),
+        ("Rules", "Rules", True),
+        ("", "", True),
+    ],
+)
+async def test_a_conversation_goes_on_with_the_assistant_that_it_was_held_with(
+    site_url: str, user: User, workflow: ScriptedWorkflow, before: str, now: str, is_one: bool
+) -> None:
+    for name in ("Rules", "House"):
+        await Assistant.objects.acreate(owner=user, name=name, instructions=f"As {name}.")
+    key = await sync_to_async(program_key)(user, "ask", keeps_conversations=True)
+    said = [
+        *QUESTION,
+        {"role": "assistant", "content": TEXT},
+        {"role": "user", "content": "And journals?"},
+    ]
+    async with AsyncOpenAI(base_url=f"{site_url}/v1", api_key=key) as client:
+        await ask(client, model=f"ragsite@{before}" if before else "ragsite")
+        await ask(client, model=f"ragsite@{now}" if now else "ragsite", messages=said)
+    assert await Session.objects.acount() == (1 if is_one else 2)
+    assert workflow.questions[-1].instructions == (f"As {now}." if now else "")
+
+
+async def test_a_conversation_without_the_sites_default_goes_on_without_it_in_another_one(
+    site_url: str, user: User, workflow: ScriptedWorkflow
+) -> None:
+    await Assistant.objects.acreate(
+        name="House", instructions="As House.", visibility="public", is_default=True
+    )
+    key = await sync_to_async(program_key)(user, "ask", keeps_conversations=True)
+    said = [
+        *QUESTION,
+        {"role": "assistant", "content": TEXT},
+        {"role": "user", "content": "And journals?"},
+    ]
+    async with AsyncOpenAI(base_url=f"{site_url}/v1", api_key=key) as client:
+        await ask(client, extra_body={"assistant": ""})
+        await ask(client, messages=said)
+        await ask(client, messages=said, extra_body={"assistant": ""})
+    assert [one.instructions for one in workflow.questions] == ["", "As House.", ""]
+    assert await Session.objects.acount() == 2
