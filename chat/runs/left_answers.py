@@ -88,6 +88,12 @@ def answer_take(
     return lease.token, sources
 
 
+def answer_give_back(*, message_id: uuid.UUID, token: uuid.UUID) -> None:
+    """Whoever took it over can't go on with it after all: it is left at once, as if it had not been taken."""
+    held = answers.answer_lease(message_id, run_id=token).held()
+    held.update(lease_expires_at=timezone.now(), taken_over=F("taken_over") - 1)
+
+
 @transaction.atomic
 def answer_shown(
     *, message_id: uuid.UUID, token: uuid.UUID, shown: Recorded

@@ -21,6 +21,7 @@ from chat.runs.event_log import EventLogGoneError, get_event_log
 from chat.runs.following import end_of
 from chat.runs.left_answers import (
     answer_declare_left,
+    answer_give_back,
     answer_leave,
     answer_shown,
     answer_take,
@@ -100,6 +101,8 @@ async def answer_take_over(message_id: UUID) -> Run | None:
             logger.warning("message %s was left and can't go on: %s", message_id, error)
             await _leave(message_id, shown)
             return None
+    if is_draining():  # it has begun meanwhile: the answer is for a process that stays
+        return None
     taken = await database_call(answer_take, message_id=message_id, shown=shown)
     if taken is None:
         await _tell_end(message_id, shown)
@@ -111,7 +114,8 @@ async def answer_take_over(message_id: UUID) -> Run | None:
     except _NotTakenError:
         await _tell_end(message_id, shown, writer=str(token))
         return None
-    except (EventLogGoneError, RestartingError):  # it is left once more, and looked at again
+    except (EventLogGoneError, RestartingError):
+        await database_call(answer_give_back, message_id=message_id, token=token)
         return None
     metrics.taken_over.inc()
     logger.info("message %s was left by its process and goes on here", message_id)

@@ -16,6 +16,7 @@ from django.utils import timezone
 from chat.models import Message
 from chat.runs import run as run_module
 from chat.runs.answers import STALE_AFTER_S
+from chat.runs.draining import drain_begin
 from chat.runs.event_log import close_event_log, get_event_log
 from chat.runs.left_answers import answer_declare_left
 from chat.runs.run import Run
@@ -239,6 +240,29 @@ async def test_what_a_slow_process_sends_until_it_has_lost_its_answer_is_part_of
     assert run is not None and run.task is not None
     await run.task
     assert (await ended(api, message))["answer"] == f"{BEGINNING} for four weeks [1]."
+
+
+@pytest.mark.parametrize("begins", ["before", "after"])
+async def test_a_process_that_drains_takes_no_answer(
+    api: Api, online: Any, monkeypatch: pytest.MonkeyPatch, begins: str
+) -> None:
+    message = await left(api, *shown(*SEARCHED, text=BEGINNING))
+    taking = take_over.answer_take
+    taken = []
+
+    def take(**where: Any) -> Any:
+        taken.append(taking(**where))
+        loop.call_soon_threadsafe(drain_begin)
+        return taken[-1]
+
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(take_over, "answer_take", take)
+    if begins == "before":
+        drain_begin()
+    assert await answer_take_over(message.pk) is None
+    assert len(taken) == (0 if begins == "before" else 1)
+    await message.arefresh_from_db()
+    assert (message.status, message.taken_over, message.is_held) == ("streaming", 0, False)
 
 
 @pytest.mark.redis
