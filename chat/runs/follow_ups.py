@@ -16,6 +16,7 @@ from functools import partial
 
 from channels.layers import get_channel_layer
 from django.conf import settings
+from django.db.models import Exists, OuterRef, QuerySet
 from redis.exceptions import RedisError
 
 from chat.models import AnswerReview, Message
@@ -32,7 +33,7 @@ from ragsite.core.text import clean_text
 from retrieval.engine.deps import Deps
 from retrieval.engine.errors import ModelError
 from retrieval.engine.steps.offer.candidates import next_questions
-from retrieval.engine.steps.offer.trial import try_question
+from retrieval.engine.steps.offer.trial import Trial, try_question
 from retrieval.engine.text.quoting import HISTORY_MESSAGES
 from retrieval.engine.trace import Trace
 from retrieval.engine.values import Answer, HistoryMessage, Question, StoredChunk
@@ -62,11 +63,11 @@ def follow_ups_begin(message: Message, question: Question, answer: Answer) -> No
 
 
 def _are_wanted(message: Message, question: Question, answer: Answer) -> bool:
-    """By who would see them: whoever asks on the page, and goes on with the same scope."""
+    """By who would see them: whoever asks on the page, and goes on with the same scope. Of what is not to be kept the
+    model is not told again."""
     request = message.request
     session = message.session
-    is_read = session.kept or session.is_temporary
-    is_on_the_page = is_read and session.key_id is None and "history" not in request
+    is_on_the_page = session.kept and session.key_id is None and "history" not in request
     is_about_all = not question.task and "documents" not in request and has_documents(question)
     is_answered = answer.decision == "ANSWER" and bool(answer.model) and answer.support != "none"
     return settings.RAG.answer.follow_ups and is_on_the_page and is_about_all and is_answered
@@ -91,10 +92,14 @@ async def _make(
         timeout_s=WITHIN_S,
         language=language_of(question),
         asker_id=question.asker_id,
+        instructions=question.instructions,
     )
     try:
         await database_call(site_budget_check)
-        offered = await _tried(deps, following, passages)
+        offered = await _tried(deps, message, following, passages)
+    except _GoneError:
+        metrics.offered_dropped.labels(KIND, "gone").inc()
+        return
     except (ModelError, AppError) as error:
         logger.info("message %s has no follow-ups: %s", message.pk, error)
         metrics.offered_dropped.labels(KIND, "failed").inc()
@@ -110,19 +115,25 @@ async def _make(
         await _announce(message, offered)
 
 
-async def _tried(deps: Deps, following: Question, passages: Sequence[StoredChunk]) -> list[str]:
-    """Those of the model's questions that are answered. Raises ModelError, AppError."""
+async def _tried(
+    deps: Deps, message: Message, following: Question, passages: Sequence[StoredChunk]
+) -> list[str]:
+    """Those of the model's questions that are answered. Raises _GoneError, ModelError, AppError."""
 
     async def candidates() -> list[str]:
+        await _require_shown(message)
         async with deps.trace.step("generate"):
             return await next_questions(
                 deps, passages, about=following.text, history=following.history
             )
 
+    async def trial_of(text: str) -> Trial:
+        await _require_shown(message)
+        return await try_question(deps, replace(following, text=text))
+
     offered: list[str] = []
     for text in await in_pause(candidates):
-        asked = replace(following, text=text)
-        trial = await in_pause(partial(try_question, deps, asked))
+        trial = await in_pause(partial(trial_of, text))
         if trial.outcome == "answered":
             offered.append(clean_text(text))
         else:
@@ -132,11 +143,35 @@ async def _tried(deps: Deps, following: Question, passages: Sequence[StoredChunk
     return offered
 
 
+class _GoneError(Exception):
+    """Nobody is shown the answer as the last one any more."""
+
+
+async def _require_shown(message: Message) -> None:
+    """Raises _GoneError."""
+    if not await database_call(_shown(message).exists):
+        raise _GoneError
+
+
+def _shown(message: Message) -> QuerySet[Message]:
+    """The answer, as long as it stands at the end of a conversation that is kept."""
+    asked_on = Message.objects.filter(follows=OuterRef("reply_to"))
+    return Message.objects.filter(
+        ~Exists(asked_on),
+        pk=message.pk,
+        status=Message.Status.COMPLETE,
+        superseded=False,
+        reply_to__superseded=False,
+        session__kept=True,
+    )
+
+
 def _store(message: Message, offered: list[str]) -> bool:
-    """False: the answer has been deleted meanwhile."""
-    stored = Message.objects.filter(pk=message.pk, status=Message.Status.COMPLETE)
+    """False: the answer has gone meanwhile."""
+    if not _shown(message).update(follow_ups=offered):
+        return False
     AnswerReview.objects.filter(message=message.pk).update(follow_ups=len(offered))
-    return bool(stored.update(follow_ups=offered))
+    return True
 
 
 async def _announce(message: Message, offered: list[str]) -> None:

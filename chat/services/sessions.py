@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from chat import selectors
 from chat.models import Message, Session
+from chat.runs.pauses import give_up
 from chat.services.stop import run_stop
 from chat.services.temporary import TemporaryChatError, temporary_set
 from ragsite.core.errors import InvalidInputError
@@ -63,6 +64,7 @@ async def session_delete(*, user: User, session_id: UUID) -> None:
     running = session.messages.filter(status=Message.Status.STREAMING)
     async for message_id in running.values_list("pk", flat=True):
         await run_stop(message_id)
+    give_up(str(session_id))
     await session.adelete()
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
-from chat.models import AnswerReview, Budget, Message, UsageDay
-from chat.runs import budgets
+from chat.models import AnswerReview, Assistant, Budget, Message, Session, UsageDay
+from chat.runs import budgets, follow_ups
 from chat.runs.detached import optional_tasks
 from ragsite.core import metrics
 from tests.chat.conftest import Api, Handbook, program_key
@@ -37,6 +37,11 @@ async def make(
         online.reply(match=ASKED, structured=True, json={"questions": list(questions)}, **reply)
 
     yield offer
+
+
+def is_written(prompt: str, question: str) -> bool:
+    """Whether this is the prompt by which an answer to the question is written."""
+    return "Task: WRITE." in prompt and f"Question: {question}" in prompt
 
 
 async def looked_for() -> None:
@@ -160,6 +165,106 @@ async def test_who_asks_next_does_not_wait_for_them(api: Api, make: Make, online
         begun = next(chat for chat in online.chats if ASKED in chat.prompt)
         await api.ask(WIFI)
     assert await asyncio.to_thread(begun.wait_client_closed)
+
+
+async def test_they_are_tried_as_the_assistant_would_be_asked(
+    api: Api, make: Make, online: Any
+) -> None:
+    make(DEPOSIT)
+    await Assistant.objects.acreate(owner=api.user, name="Rules", instructions="Answer in rhymes.")
+    answer = await answered(api, assistant="Rules")
+    assert answer["follow_ups"] == [DEPOSIT]
+    (tried,) = [chat for chat in online.chats if is_written(chat.prompt, DEPOSIT)]
+    assert "Answer in rhymes." in tried.prompt
+    (asked,) = [chat for chat in online.chats if ASKED in chat.prompt]
+    assert "Answer in rhymes." not in asked.prompt
+
+
+async def test_of_a_temporary_conversation_the_model_is_told_no_more(
+    api: Api, make: Make, online: Any
+) -> None:
+    make(DEPOSIT)
+    assert (await answered(api, temporary=True))["follow_ups"] == []
+    assert not [chat for chat in online.chats if ASKED in chat.prompt]
+
+
+@pytest.mark.parametrize("gone", ["deleted", "superseded", "edited", "asked on", "temporary"])
+async def test_for_an_answer_that_goes_meanwhile_none_is_tried_stored_or_sent(
+    api: Api, make: Make, online: Any, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    """By another process, which gives up nothing here."""
+    make(DEPOSIT)
+    sent = []
+    ask_for_candidates = follow_ups.next_questions
+
+    async def candidates(*arguments: Any, **options: Any) -> list[str]:
+        found = await ask_for_candidates(*arguments, **options)
+        await goes()
+        return found
+
+    async def goes() -> None:
+        answer = await Message.objects.select_related("reply_to").aget(pk=begun["message_id"])
+        if gone == "deleted":
+            await Session.objects.filter(pk=answer.session_id).adelete()
+        elif gone == "superseded":
+            await Message.objects.filter(pk=answer.pk).aupdate(superseded=True)
+        elif gone == "edited":
+            await Message.objects.filter(pk=answer.reply_to_id).aupdate(superseded=True)
+        elif gone == "asked on":
+            await Message.objects.acreate(
+                session_id=answer.session_id, role="user", text=WIFI, follows=answer.reply_to
+            )
+        else:
+            await Session.objects.filter(pk=answer.session_id).aupdate(kept=False)
+
+    async def announce(*arguments: Any) -> None:
+        sent.append(arguments)
+
+    monkeypatch.setattr(follow_ups, "next_questions", candidates)
+    monkeypatch.setattr(follow_ups, "_announce", announce)
+    monkeypatch.setattr("chat.runs.pauses.PAUSE_S", 0.2)
+    begun = (await api.ask(BOOKS)).json()
+    await looked_for()
+    assert not [chat for chat in online.chats if is_written(chat.prompt, DEPOSIT)]
+    assert sent == []
+    assert not await Message.objects.exclude(follow_ups=[]).aexists()
+
+
+async def test_an_answer_that_goes_at_the_last_moment_gets_none(
+    api: Api, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(DEPOSIT)
+    sent = []
+    storing = follow_ups._store
+
+    def store(message: Message, offered: list[str]) -> bool:
+        Session.objects.filter(pk=message.session_id).delete()
+        return storing(message, offered)
+
+    async def announce(*arguments: Any) -> None:
+        sent.append(arguments)
+
+    monkeypatch.setattr(follow_ups, "_store", store)
+    monkeypatch.setattr(follow_ups, "_announce", announce)
+    before = metrics.offered.labels("follow_up")._value.get()
+    await api.ask(BOOKS)
+    await looked_for()
+    assert sent == []
+    assert metrics.offered.labels("follow_up")._value.get() == before
+
+
+async def test_deleting_the_conversation_gives_them_up(api: Api, make: Make, online: Any) -> None:
+    make(DEPOSIT, delay_s=30, times=1)
+    answer = (await api.ask(BOOKS)).json()
+    async with asyncio.timeout(30):
+        while not any(ASKED in chat.prompt for chat in online.chats):
+            await asyncio.sleep(0.01)
+    begun = next(chat for chat in online.chats if ASKED in chat.prompt)
+    deleted = await api.call("delete", f"/api/sessions/{answer['session_id']}")
+    assert deleted.status_code == 204
+    assert await asyncio.to_thread(begun.wait_client_closed)
+    async with asyncio.timeout(5):
+        await looked_for()
 
 
 async def test_its_calls_count_for_the_site_and_not_for_the_answer(api: Api, make: Make) -> None:
