@@ -11,6 +11,7 @@ from django.db.models import F, QuerySet
 
 from chat.models import Message
 from retrieval.engine.ports import BoostSource, Models
+from retrieval.models import Document
 
 Rating = Any  # a row of `feedback.models.Rating`
 
@@ -27,13 +28,13 @@ class Feedback(Protocol):
         """
         ...
 
-    def checked_questions(self, *, user: User, limit: int) -> list[str]:
-        """Questions whose answers people have checked, newest first, of those that would be given to this user."""
+    def checked_questions(self, *, searched: QuerySet[Document], limit: int) -> list[str]:
+        """Questions whose answers people have checked, newest first, of those that cite these documents alone."""
         ...
 
-    def test_questions(self, *, user: User, limit: int) -> list[str]:
-        """Questions of the test set that are no other person's, newest first, whose documents this user's questions
-        search."""
+    def test_questions(self, *, user: User, searched: QuerySet[Document], limit: int) -> list[str]:
+        """Questions of the test set, newest first, that these documents answer. Of those that were made from an answer
+        only the user's own."""
         ...
 
     def revisions(self, *, limit: int) -> Sequence[Any]:

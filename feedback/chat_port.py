@@ -22,7 +22,7 @@ from feedback.rounds.live import SnapshotBoosts, content_of, manual_rules
 from ragsite.core.errors import NotFoundError
 from ragsite.core.messages import worded
 from retrieval.engine.ports import BoostSource, Models
-from retrieval.knowledge.selectors import default_documents
+from retrieval.models import Document
 
 
 class ChatFeedback:
@@ -47,9 +47,9 @@ class ChatFeedback:
             Prefetch("ratings", queryset=ratings, to_attr="shown_ratings")
         )
 
-    def checked_questions(self, *, user: User, limit: int) -> list[str]:
-        searched = default_documents(user).values("pk")
-        elsewhere = CuratedSource.objects.exclude(document_id__in=searched).values("answer")
+    def checked_questions(self, *, searched: QuerySet[Document], limit: int) -> list[str]:
+        there = searched.values("pk")
+        elsewhere = CuratedSource.objects.exclude(document_id__in=there).values("answer")
         answers = (
             CuratedAnswer.in_force()
             .filter(sources__isnull=False)
@@ -58,10 +58,10 @@ class ChatFeedback:
         )
         return list(answers.order_by("-created_at").values_list("question", flat=True)[:limit])
 
-    def test_questions(self, *, user: User, limit: int) -> list[str]:
-        searched = default_documents(user).values("pk")
-        own = Q(message=None) | Q(message__session__user=user)
-        elsewhere = GoldenQuestion.documents.through.objects.exclude(document__in=searched)
+    def test_questions(self, *, user: User, searched: QuerySet[Document], limit: int) -> list[str]:
+        there = searched.values("pk")
+        own = Q(message=None, from_answer=False) | Q(message__session__user=user)
+        elsewhere = GoldenQuestion.documents.through.objects.exclude(document__in=there)
         questions = GoldenQuestion.objects.filter(
             own, expects=GoldenQuestion.Expected.ANSWER, documents__isnull=False
         ).exclude(pk__in=elsewhere.values("goldenquestion"))

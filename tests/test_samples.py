@@ -11,6 +11,7 @@ import pytest
 from retrieval.knowledge.ingest.reading import parse_file
 from retrieval.knowledge.ingest.sniff import kind_by_name
 from retrieval.knowledge.scopes import scope_for
+from retrieval.knowledge.selectors import default_documents
 from retrieval.knowledge.services.samples import (
     SAMPLES_DIR,
     read_manifest,
@@ -82,21 +83,23 @@ def ready(db: None, data_dir: Path) -> Callable[..., None]:
 
 def test_each_that_is_suggested_has_its_documents(ready: Callable[..., None]) -> None:
     ready()
-    suggested = {question["text"] for question in sample_questions(UserFactory())}
+    suggested = {
+        question["text"] for question in sample_questions(default_documents(UserFactory()))
+    }
     needed = {
         entry["question"]: entry["documents"] for entry in QUESTIONS if entry["expects"] == "ANSWER"
     }
     assert len(suggested) > 9 and suggested <= needed.keys()
     gone = needed[next(iter(suggested))][0]
     Document.objects.get(file_name=gone.split("/")[1]).delete()
-    left = {question["text"] for question in sample_questions(UserFactory())}
+    left = {question["text"] for question in sample_questions(default_documents(UserFactory()))}
     assert left == {question for question in suggested if gone not in needed[question]}
 
 
 def test_nothing_is_suggested_to_who_cannot_see_the_samples(ready: Callable[..., None]) -> None:
     ready()
     Collection.objects.update(visibility=Collection.Visibility.PRIVATE)
-    assert sample_questions(UserFactory()) == []
+    assert sample_questions(default_documents(UserFactory())) == []
 
 
 # ------------------------------------------------------------------------------------------------ stepping back

@@ -24,6 +24,7 @@ from ragsite.core.api.user import asking_user
 from ragsite.core.errors import PermissionDeniedError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_line
+from retrieval.engine.text.same_question import without_repeats
 from retrieval.engine.workflows.registry import available_workflows
 from retrieval.knowledge.api.collection_fields import ADDRESS, MAX_NAMES
 from retrieval.knowledge.api.question_fields import FiltersSerializer, search_filters
@@ -87,7 +88,7 @@ class AssistantInputSerializer(StrictSerializer):
             }
         if "starters" in values:
             lines = map(clean_line, values["starters"])
-            values["starters"] = list(dict.fromkeys(filter(None, lines)))
+            values["starters"] = without_repeats(filter(None, lines))
         return values
 
 

@@ -21,7 +21,7 @@ from chat.runs.answers import UNLEASED, answer_lease
 from chat.runs.attachments import FINISHED
 from chat.runs.budgets import budget_check
 from chat.runs.run import Run
-from chat.services.assistant_asked import asked_by, assistant_take, without_given
+from chat.services.assistant_asked import asked_by, assistant_take, filters_of, without_given
 from chat.services.beginning import EarlyRun, run_begin
 from chat.services.limits import check_limits, lock_asking
 from chat.services.temporary import session_new
@@ -37,7 +37,6 @@ from retrieval.engine.values import (
     DocumentTask,
     HistoryMessage,
     Question,
-    SearchFilters,
     SearchScope,
 )
 from retrieval.engine.workflows.registry import require_offered
@@ -264,7 +263,6 @@ def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
     request = answer.request
     assert question is not None
     documents = tuple(request.get("documents", ()))
-    filters = request.get("filters", {})
     is_first = question.follows_id is None
     if "history" in request:  # of a client that sends all of a conversation each time
         history = tuple(HistoryMessage(**message) for message in request["history"])
@@ -280,12 +278,7 @@ def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
         scope=scope,
         history=history,
         task=DocumentTask(request["task"], documents) if request.get("task") else None,
-        filters=replace(
-            SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}).in_mode(
-                request.get("filters_mode", "strict")
-            ),
-            documents=documents,
-        ),
+        filters=replace(filters_of(request), documents=documents),
         options=AnswerOptions(**request.get("options", {})),
         model=request.get("model", ""),
         assistant=asked_by(request),

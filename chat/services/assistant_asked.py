@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
 from chat.assistant_selectors import assistant_find, assistant_get, visible_assistants
 from chat.errors import AssistantCollectionsUnreadableError
 from chat.models import Assistant
 from chat.selectors import own_sessions
 from chat.services.default_assistant import default_assistant
-from retrieval.engine.values import AskedBy, SearchScope
+from retrieval.engine.values import AnswerOptions, AskedBy, Question, SearchFilters, SearchScope
 from retrieval.engine.workflows.registry import offered_workflows
 from retrieval.knowledge.scopes import scope_readable
+from retrieval.knowledge.selectors import (
+    default_documents,
+    documents_searched,
+    visible_collections,
+)
+from retrieval.models import Document
 
 KEPT = ("name", "version", "instructions", "collections", "unreadable", "lost", "gone")
 
@@ -79,12 +86,7 @@ def assistant_take(
         if known:
             request["assistant"] = {"id": known["id"], "name": known["name"], "gone": True}
         return Taken()
-    remembered = {"id": str(assistant.pk), "name": assistant.name}
-    about: dict[str, Any] = {
-        **remembered,
-        "version": assistant.version,
-        "instructions": assistant.instructions,
-    }
+    about = _about(assistant)
     given = _given(assistant, request, about)
     scope = None
     if assistant.collections and not {"collections", "documents"} & request.keys():
@@ -100,7 +102,49 @@ def assistant_take(
     if options:
         request["options"] = options
     request["assistant"] = about | {"given": given}
-    return Taken(scope, remembered)
+    return Taken(scope, {name: about[name] for name in ("id", "name")})
+
+
+def by_default(question: Question) -> Question:
+    """As somebody asks it in a new conversation who chooses nothing: by the site's default assistant, in the same
+    scope."""
+    assistant = default_assistant()
+    if assistant is None:
+        return question
+    about = _about(assistant)
+    given = _given(assistant, {}, about)
+    return replace(
+        question,
+        filters=filters_of(given),
+        options=AnswerOptions(**given.get("options", {})),
+        model=given.get("model", ""),
+        assistant=asked_by({"assistant": about}),
+    )
+
+
+def documents_by_default(user: User) -> QuerySet[Document]:
+    """Those that such a question searches."""
+    assistant = default_assistant()
+    if assistant is None or not assistant.collections:
+        return default_documents(user)
+    looked_into = visible_collections(user).filter(pk__in=assistant.collections)
+    return documents_searched(looked_into)
+
+
+def filters_of(request: Mapping[str, Any]) -> SearchFilters:
+    """Those of a request, in its mode."""
+    filters = request.get("filters", {})
+    given = SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))})
+    return given.in_mode(request.get("filters_mode", "strict"))
+
+
+def _about(assistant: Assistant) -> dict[str, Any]:
+    return {
+        "id": str(assistant.pk),
+        "name": assistant.name,
+        "version": assistant.version,
+        "instructions": assistant.instructions,
+    }
 
 
 def _of_session(*, user: User, session_id: UUID | None) -> Mapping[str, Any] | None:

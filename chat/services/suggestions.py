@@ -10,17 +10,19 @@ from collections import Counter
 from collections.abc import Sequence
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
 from chat.feedback import get_feedback
 from chat.models import AnswerReview, Message, Source, Starter
+from chat.services.assistant_asked import documents_by_default
 from chat.services.starters import starters
 from ragsite.core.localized import translate
 from retrieval.engine.text.languages import detect_language
+from retrieval.engine.text.same_question import word_key
 from retrieval.engine.values import HEADING_JOIN
-from retrieval.knowledge.selectors import default_documents, own_documents
+from retrieval.knowledge.selectors import own_documents
 from retrieval.knowledge.services.samples import sample_questions
-from retrieval.models import Chunk
+from retrieval.models import Chunk, Document
 
 SHOWN = 4
 OWN_SHOWN = 4  # documents
@@ -33,26 +35,37 @@ def suggestions(*, user: User, language: str) -> list[dict[str, str]]:
     """`{"text", "language"}`: those with a checked answer, the user's own that were rated well, those of the test set,
     what a model was found to answer, then what the user's own documents say, else the sample's.
 
-    First those in the reader's language; of the sample's, which come in several, only these.
+    First those in the reader's language; of the sample's, which come in several, only these. Each once, and only what is
+    found where the site's default assistant looks.
     """
     feedback = get_feedback()
+    searched = documents_by_default(user)
     answered = [
-        *feedback.checked_questions(user=user, limit=LOOKED_AT),
-        *_rated_well(user),
-        *feedback.test_questions(user=user, limit=LOOKED_AT),
+        *feedback.checked_questions(searched=searched, limit=LOOKED_AT),
+        *_rated_well(user, searched),
+        *feedback.test_questions(user=user, searched=searched, limit=LOOKED_AT),
     ]
     offered = [
         {"text": text, "language": detect_language(text)}
-        for text in dict.fromkeys(answered)
+        for text in answered
         if len(text) <= MOST_CHARS
     ]
     made = _in_turns(list(starters(user=user).select_related("document__collection")[:LOOKED_AT]))
     offered += [{"text": row.text, "language": row.language} for row in made]
     if not any(row.document.collection.owner_id == user.pk for row in made):
-        own = [{"text": text, "language": language} for text in _about_own_documents(user)]
-        offered += own or _of_the_samples(user, language, known=answered)
+        about = _about_own_documents(own_documents(user).filter(pk__in=searched.values("pk")))
+        own = [{"text": text, "language": language} for text in about]
+        offered += own or _of_the_samples(searched, language)
     offered.sort(key=lambda entry: _distance(entry["language"], language or "en"))
-    return offered[:SHOWN]
+    return _each_once(offered)[:SHOWN]
+
+
+def _each_once(offered: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The first of those in the same words."""
+    by_words: dict[tuple[str, ...], dict[str, str]] = {}
+    for entry in offered:
+        by_words.setdefault(word_key(entry["text"]), entry)
+    return list(by_words.values())
 
 
 def _in_turns(rows: Sequence[Starter]) -> list[Starter]:
@@ -65,8 +78,8 @@ def _in_turns(rows: Sequence[Starter]) -> list[Starter]:
     return [row for _, row in sorted(turns, key=lambda turn: turn[0])]
 
 
-def _of_the_samples(user: User, language: str, *, known: Sequence[str]) -> list[dict[str, str]]:
-    asked = [entry for entry in sample_questions(user) if entry["text"] not in known]
+def _of_the_samples(searched: QuerySet[Document], language: str) -> list[dict[str, str]]:
+    asked = sample_questions(searched)
     near = [entry for entry in asked if _distance(entry["language"], language or "en") < 2]
     return near or asked
 
@@ -78,10 +91,10 @@ def _distance(language: str, wanted: str) -> int:
     return 1 if _base(language) == _base(wanted) else 2
 
 
-def _about_own_documents(user: User) -> list[str]:
+def _about_own_documents(documents: QuerySet[Document]) -> list[str]:
     """In the reader's language. The heading with most text below it, which the document surely says something about."""
     questions = []
-    for document in own_documents(user).order_by("-created_at")[:OWN_SHOWN]:
+    for document in documents.order_by("-created_at")[:OWN_SHOWN]:
         chunks = (
             Chunk.objects.filter(document=document)
             .exclude(heading="")
@@ -104,10 +117,10 @@ def _base(language: str) -> str:
     return language.lower().split("-")[0]
 
 
-def _rated_well(user: User) -> list[str]:
+def _rated_well(user: User, searched: QuerySet[Document]) -> list[str]:
     """First questions of the user's conversations, whose answers cite only what is searched for the user now."""
     gone = Source.objects.filter(message=OuterRef("message"), cited=True).exclude(
-        document_id__in=default_documents(user).values("pk")
+        document_id__in=searched.values("pk")
     )
     cited = Source.objects.filter(message=OuterRef("message"), cited=True)
     rows = AnswerReview.objects.filter(

@@ -8,6 +8,7 @@ Who may not know of a collection knows none of its golden questions and makes no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -46,16 +47,21 @@ def golden_save(
     expects: str = Expected.ANSWER,
     message: Message | None = None,
 ) -> GoldenQuestion:
-    """In place of the one that its collection has in the same words. Raises InvalidInputError, also where `collection`
-    is none that `by` may know of."""
+    """In place of the one that its collection has in the same words. message: the answer that it is made from; a question
+    that was made from one stays so. Raises InvalidInputError, also where `collection` is none that `by` may know of."""
     if not collections_known(by).filter(pk=collection.pk).exists():
         raise InvalidInputError(NO_COLLECTION, fields={"collection": [NO_COLLECTION]})
     text = " ".join(clean_text(text).split())
     golden_check(text, collection, documents, expects)
     one_at_a_time()  # another curator may be making the same one
-    values = {"expects": expects, "message": message, "created_by": by}
+    values: dict[str, Any] = {"expects": expects, "message": message, "created_by": by}
+    if message is not None:
+        values["from_answer"] = True
     question, _ = GoldenQuestion.objects.update_or_create(
-        collection=collection, text=text, defaults=values
+        collection=collection,
+        text=text,
+        defaults=values,
+        create_defaults={"from_answer": message is not None} | values,
     )
     question.documents.set(documents)
     return question

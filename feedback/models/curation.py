@@ -51,6 +51,8 @@ class GoldenQuestion(models.Model):
         related_name="golden_questions",
         verbose_name=_("message"),
     )
+    # Somebody's words, also once the answer has gone. None: of before this was kept, and taken for such.
+    from_answer = models.BooleanField(_("made from an answer"), null=True)
     created_by = who(_("created by"))
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))

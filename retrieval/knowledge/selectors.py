@@ -290,8 +290,13 @@ def visible_documents(user: User) -> QuerySet[Document]:
 
 def default_documents(user: User) -> QuerySet[Document]:
     """Those that a question searches which names no collection."""
-    searched = Document.objects.filter(collection__in=default_collections(user).values("pk"))
-    return searched.filter(status=Document.Status.READY, superseded_at=None)
+    return documents_searched(default_collections(user))
+
+
+def documents_searched(collections: QuerySet[Collection]) -> QuerySet[Document]:
+    """Those of these collections that a search looks into."""
+    held = Document.objects.filter(collection__in=collections.values("pk"))
+    return held.filter(status=Document.Status.READY, superseded_at=None)
 
 
 def passages_changed(earlier: Document, document: Document) -> dict[str, int]:

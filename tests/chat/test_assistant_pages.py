@@ -85,6 +85,12 @@ def test_what_is_wrong_is_said_at_its_field(
     assert Assistant.objects.count() == 1
 
 
+def test_a_question_to_start_with_is_offered_once(page: Client, rules: Assistant) -> None:
+    starters = ["How long?", "how  long", "Who?"]
+    changed = sent(page, "patch", f"/api/assistants/{rules.pk}", {"starters": starters})
+    assert changed.json()["starters"] == ["How long?", "Who?"]
+
+
 def test_a_stranger_sees_and_changes_nothing_of_a_private_one(rules: Assistant) -> None:
     other = client_of(UserFactory())
     assert "Rules" not in other.get("/assistants/").content.decode()

@@ -21,7 +21,7 @@ from feedback.models import CuratedAnswer, CurationImport, GoldenQuestion
 from ragsite.operations.retention import retention_work
 from retrieval.models import Chunk, Collection
 from tests.clients import api_of, client_of, person
-from tests.factories import CollectionFactory, DocumentFactory, UserFactory
+from tests.factories import CollectionFactory, DocumentFactory, UserFactory, answered
 from tests.feedback.rated import passage
 
 pytestmark = pytest.mark.django_db
@@ -128,6 +128,34 @@ def test_what_was_taken_out_changes_nothing_when_it_comes_in_again(library: Coll
     assert row.counts["changed"] == 1
     acted(client, row, "confirm")
     assert GoldenQuestion.objects.get().text == "-6 degrees?"
+
+
+def test_what_was_made_from_an_answer_is_known_as_such_in_the_file_and_from_it(
+    library: Collection,
+) -> None:
+    curator = person("Curators")
+    client = client_of(curator)
+    golden_save(
+        by=curator,
+        text="Asked?",
+        collection=library,
+        expects="CLARIFY",
+        message=answered("Asked?"),
+    )
+    text = exported(client, "golden")
+    GoldenQuestion.objects.all().delete()
+    acted(client, sent(client, "golden", text), "confirm")
+    assert GoldenQuestion.objects.get(text="Asked?").from_answer is True
+    row = sent(
+        client,
+        "golden",
+        "question,collection,expects,from_answer\nAsked?,library,CLARIFY,no\n"
+        "Written?,library,CLARIFY,\nOdd?,library,CLARIFY,perhaps\n",
+    )
+    assert row.counts == {"new": 1, "changed": 0, "unchanged": 1, "wrong": 1}
+    acted(client, row, "confirm")
+    assert GoldenQuestion.objects.get(text="Asked?").from_answer is True
+    assert GoldenQuestion.objects.get(text="Written?").from_answer is False
 
 
 def test_an_import_is_taken_back_but_what_was_changed_since_stays(library: Collection) -> None:

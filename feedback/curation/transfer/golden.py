@@ -24,19 +24,27 @@ from retrieval.models import Collection, Document
 
 
 class GoldenResource(CurationResource):
-    """documents: one a line."""
+    """documents: one a line. from_answer: "yes" or "no", whether it is somebody's words; once it is, it stays so."""
 
-    columns: ClassVar[tuple[str, ...]] = ("id", "question", "collection", "expects", "documents")
+    columns: ClassVar[tuple[str, ...]] = (
+        "id",
+        "question",
+        "collection",
+        "expects",
+        "documents",
+        "from_answer",
+    )
     required: ClassVar[tuple[str, ...]] = ("question", "collection")
     id = Field(attribute="pk", column_name="id")
     question = Field(attribute="text", column_name="question")
     collection = Field(column_name="collection")
     expects = Field(attribute="expects", column_name="expects")
     documents = Field(column_name="documents")
+    from_answer = Field(attribute="from_answer", column_name="from_answer")
 
     class Meta(CurationResource.Meta):
         model = GoldenQuestion
-        fields = ("id", "question", "collection", "expects", "documents")
+        fields = ("id", "question", "collection", "expects", "documents", "from_answer")
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -61,6 +69,9 @@ class GoldenResource(CurationResource):
 
     def dehydrate_documents(self, row: GoldenQuestion) -> str:
         return "\n".join(self._names[one.pk] for one in row.documents.all())
+
+    def dehydrate_from_answer(self, row: GoldenQuestion) -> str:
+        return "no" if row.from_answer is False else "yes"
 
     # ---------------------------------------------------------------------------------------- in
     def prepare(self, lines: Sequence[CsvRow]) -> None:
@@ -102,6 +113,8 @@ class GoldenResource(CurationResource):
             "collection": str(collection.pk),
             "expects": expects,
             "documents": _keys(documents),
+            "from_answer": _is_from_answer(cells)
+            or (found is not None and found.from_answer is not False),
         }
         earlier = self._in_file.get((collection.pk, text))
         return found, earlier or (found.pk if found else uuid.uuid4()), values
@@ -125,12 +138,14 @@ class GoldenResource(CurationResource):
             "collection": str(instance.collection_id),
             "expects": instance.expects,
             "documents": _keys(instance.documents.all()),
+            "from_answer": instance.from_answer is not False,
         }
 
     def set_fields(self, instance: GoldenQuestion, values: Values) -> None:
         instance.text = values["question"]
         instance.collection_id = UUID(values["collection"])
         instance.expects = values["expects"]
+        instance.from_answer = values["from_answer"]
         instance.created_by = self.by
 
     def write_relations(self, instance: GoldenQuestion, values: Values) -> None:
@@ -157,6 +172,14 @@ class GoldenResource(CurationResource):
         row.save()
         self.write_relations(row, step["before"])
         return True
+
+
+def _is_from_answer(cells: Mapping[str, str]) -> bool:
+    """Raises InvalidInputError."""
+    said = cells.get("from_answer", "").strip().lower()
+    if said not in ("", "yes", "no"):
+        raise InvalidInputError(worded("Write “yes” or “no” in the column “from_answer”."))
+    return said == "yes"
 
 
 def _words(cells: Mapping[str, str]) -> str:

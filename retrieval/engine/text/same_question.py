@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,6 +50,19 @@ class Wording:
 
 def wording(text: str, vector: Floats | None = None) -> Wording:
     return Wording(to_simplified(unicodedata.normalize("NFKC", text[:MAX_CHARS])), vector)
+
+
+def word_key(text: str) -> tuple[str, ...]:
+    """The same for questions in the same words."""
+    return wording(text).words or (text.strip(),)
+
+
+def without_repeats(texts: Iterable[str]) -> list[str]:
+    """The first of those in the same words."""
+    by_words: dict[tuple[str, ...], str] = {}
+    for text in texts:
+        by_words.setdefault(word_key(text), text)
+    return list(by_words.values())
 
 
 def vector_encode(vector: Floats) -> bytes:

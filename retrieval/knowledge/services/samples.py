@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from retrieval.knowledge.selectors import default_documents
 from retrieval.knowledge.services.collections import collection_ensure
 from retrieval.knowledge.services.documents import DocumentCreated, document_create, document_update
 from retrieval.knowledge.services.metadata import FILTERED
@@ -73,12 +73,12 @@ def samples_load(*, force: bool = False, queue: bool = True) -> list[Document]:
     return added
 
 
-def sample_questions(user: User | AnonymousUser | None) -> list[dict[str, str]]:
-    """`{"text", "language"}` of questions that the samples answer which are searched for the user."""
-    searched = default_documents(user).filter(collection__is_sample=True)
+def sample_questions(searched: QuerySet[Document]) -> list[dict[str, str]]:
+    """`{"text", "language"}` of questions that the samples among these documents answer."""
+    samples = searched.filter(collection__is_sample=True)
     there = {
         f"{collection}/{file}"
-        for collection, file in searched.values_list("collection__name", "file_name")
+        for collection, file in samples.values_list("collection__name", "file_name")
     }
     return [
         {"text": entry["question"], "language": entry["language"]}
