@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
 
 from retrieval.models import Collection, Document
@@ -24,12 +26,14 @@ class Starter(models.Model):
 
 
 class StarterLook(models.Model):
-    """Which state of a collection starters were last looked for in."""
+    """Which state of a collection starters were last looked for in, and how far a look has come that is under way."""
 
     collection = models.OneToOneField(
         Collection, on_delete=models.CASCADE, primary_key=True, related_name="+"
     )
-    version = models.PositiveBigIntegerField()  # of the collection
+    version = models.PositiveBigIntegerField()  # of the collection; 0 while no look has ended
+    # Of the look that is under way: id of a document → how often it was tried. None: it has ended.
+    tried: Any = models.JSONField(null=True)
     looked_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -3,40 +3,46 @@
     a collection that has changed ─► its newest documents without starters ─► the fast model: what could be asked?
                                   ─► each is tried in the collection, as follow-ups are ─► kept, or dropped
 
-A starter belongs to one document: it goes with it, and is shown to who may read it. Without a model there are none.
+They are tried as somebody would ask them who chooses nothing: by the site's default assistant, where it looks. A
+starter belongs to one document: it goes with it, and is shown to who may read it. Without a model there are none.
+One worker at a time makes them, and what the model fails at holds up neither documents nor collections behind it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from chat.models import Message, Starter, StarterLook
+from chat.runs.answering import engine_for
 from chat.runs.budgets import site_budget_check
 from chat.runs.measuring import count_calls
 from chat.runs.spending import tokens_count
+from chat.services.assistant_asked import by_default, documents_by_default
+from chat.services.default_assistant import default_assistant
 from ragsite.core import metrics
 from ragsite.core.database import database_call
 from ragsite.core.errors import AppError
+from ragsite.core.leases import LeaseLostError, NamedLease, hold
 from ragsite.core.text import clean_line
 from retrieval.compose import get_engine
 from retrieval.engine.deps import Deps
-from retrieval.engine.errors import ModelError, ModelOutputError, ModelTimeoutError
+from retrieval.engine.errors import ModelError, ModelUnavailableError
 from retrieval.engine.steps.offer.candidates import next_questions
 from retrieval.engine.steps.offer.trial import try_question
 from retrieval.engine.text.languages import detect_language
+from retrieval.engine.text.same_question import word_key
 from retrieval.engine.trace import Trace
-from retrieval.engine.values import HEADING_JOIN, Question, SearchScope
+from retrieval.engine.values import HEADING_JOIN, Question
 from retrieval.engine.workflows.base import language_of
 from retrieval.knowledge.scopes import scope_of_documents
-from retrieval.knowledge.selectors import default_documents
 from retrieval.models import Chunk, Collection, Document, IngestJob
 
 KIND = "starter"
@@ -45,6 +51,9 @@ PER_COLLECTION = 6
 DOCUMENTS = 3  # of a collection that are read for it at a time
 PASSAGES = 6  # of a document
 DOCUMENT_S = 90.0  # for the questions of one document
+TRIES = 2  # at a document that the model fails at
+LEASE = "starters"
+LEASE_S = 60.0
 logger = logging.getLogger(__name__)
 
 
@@ -66,19 +75,32 @@ def starters(*, user: User) -> QuerySet[Starter]:
     """Of the documents that the user's questions search unasked, the newest first."""
     if not settings.RAG.answer.follow_ups:
         return Starter.objects.none()
-    searched = default_documents(user).values("pk")
+    searched = documents_by_default(user).values("pk")
     return Starter.objects.filter(document__in=searched).order_by("-created_at", "-pk")
 
 
 # ------------------------------------------------------------------------------------------------ made
 async def starters_make(*, within_s: float) -> int:
-    """Of collections that have changed since the last look. Returns how many are new.
+    """Of collections that have changed since the last look. Returns how many are new; 0 also where another worker makes
+    them.
 
-    It ends when somebody asks, and when the model fails: what is left is for the next time.
+    It ends when somebody asks, and when the model server fails: what is left is for the next time.
     """
     if not settings.RAG.answer.follow_ups:
         return 0
-    until = monotonic() + within_s
+    lease = NamedLease(LEASE, seconds=LEASE_S)
+    if not await database_call(lease.take):
+        return 0
+    try:
+        async with hold(lease):
+            return await _make(until=monotonic() + within_s)
+    except LeaseLostError:
+        return 0
+    finally:
+        await database_call(lease.release)
+
+
+async def _make(*, until: float) -> int:
     made = 0
     try:
         await database_call(site_budget_check)
@@ -88,7 +110,8 @@ async def starters_make(*, within_s: float) -> int:
             collection = await database_call(_next_collection)
             if collection is None:
                 break
-            made += await _look_at(collection, until=until)
+            async for new in _look_at(collection, until=until):
+                made += new
     except _AskedMeanwhileError:
         logger.info("starters wait: the model server has other work")
     except (ModelError, AppError) as error:
@@ -102,34 +125,59 @@ def _next_collection() -> Collection | None:
     changed = Collection.objects.filter(conversation_id=None, is_sample=False).annotate(
         looked_version=Subquery(looked.values("version")),
         looked_at=Subquery(looked.values("looked_at")),
+        is_begun=Exists(looked.filter(tried__isnull=False)),
     )
-    waiting = changed.filter(Q(looked_version=None) | ~Q(looked_version=F("version")))
+    assistant = default_assistant()
+    if assistant and assistant.collections:
+        changed = changed.filter(pk__in=assistant.collections)
+    is_new = Q(looked_version=None) | ~Q(looked_version=F("version"))
+    waiting = changed.filter(is_new | Q(is_begun=True))
     return waiting.order_by(F("looked_at").asc(nulls_first=True), "created_at", "pk").first()
 
 
-async def _look_at(collection: Collection, *, until: float) -> int:
-    """Raises ModelError, AppError, _AskedMeanwhileError: then it is gone on with the next time, as where no time is
-    left."""
-    made = 0
-    for subject in await database_call(_subjects, collection):
+async def _look_at(collection: Collection, *, until: float) -> AsyncIterator[int]:
+    """How many of each of its documents are new.
+
+    Raises ModelError, AppError, _AskedMeanwhileError: then it is gone on with once the others had their turn, as where
+    no time is left.
+    """
+    for subject in await database_call(_begun, collection):
         if monotonic() > until:
-            return made
-        found = await _of_document(subject)
-        await database_call(_store, collection, found)
-        made += len(found)
-        metrics.offered.labels(KIND).inc(len(found))
+            return
+        try:
+            found = await _of_document(subject)
+        except ModelError as error:
+            await database_call(_tried, subject.document, times=1)
+            if isinstance(error, ModelUnavailableError):
+                raise
+            logger.info("document %s has no starters yet: %s", subject.document.pk, error)
+            metrics.offered_dropped.labels(KIND, "failed").inc()
+            continue
+        stored = await database_call(_store, subject.document, found)
+        metrics.offered.labels(KIND).inc(stored)
+        yield stored
     await database_call(_looked, collection)
-    return made
 
 
-def _subjects(collection: Collection) -> list[_Subject]:
-    """The newest documents that have none yet."""
+def _begun(collection: Collection) -> list[_Subject]:
+    """A look begins, or goes on: the documents that are left for it."""
+    look, _ = StarterLook.objects.get_or_create(collection=collection, defaults={"version": 0})
+    look.tried = look.tried or {}
+    look.save()  # the others come before this one again
+    return _subjects(collection, look.tried)
+
+
+def _subjects(collection: Collection, tried: Mapping[str, int]) -> list[_Subject]:
+    """The newest documents that have none yet; first those that the model did not fail at."""
+    done = [key for key, times in tried.items() if times >= TRIES]
     ready = Document.objects.filter(
         collection=collection, status=Document.Status.READY, superseded_at=None
     )
-    newest = ready.exclude(pk__in=Starter.objects.values("document")).select_related("collection")
+    without = ready.exclude(pk__in=Starter.objects.values("document")).exclude(pk__in=done)
+    newest = without.select_related("collection").order_by("-created_at", "pk")
+    left = max(0, DOCUMENTS - len(done))
     subjects = []
-    for document in newest.order_by("-created_at", "pk")[:DOCUMENTS]:
+    for document in sorted(newest[:left], key=lambda row: tried.get(str(row.pk), 0)):
         longest = Chunk.objects.filter(document=document).order_by("-token_count", "seq")
         rows = list(longest.values_list("pk", "heading")[:PASSAGES])
         if rows:
@@ -140,45 +188,39 @@ def _subjects(collection: Collection) -> list[_Subject]:
 
 
 async def _of_document(subject: _Subject) -> list[Starter]:
-    """None where the model makes nothing of it: the others are not to wait for it for ever.
-
-    Raises ModelError, AppError, _AskedMeanwhileError.
-    """
+    """Raises ModelError, AppError, _AskedMeanwhileError."""
     await _nobody_waits()
     scope = await database_call(scope_of_documents, [subject.document])
-    engine = get_engine()
-    found = await engine.store.fetch(subject.chunk_ids, scope=scope)
+    found = await get_engine().store.fetch(subject.chunk_ids, scope=scope)
     passages = [found[key] for key in subject.chunk_ids if key in found]
     if not passages:
         return []
+    asked = await database_call(by_default, Question(text=subject.about, scope=scope))
     trace = Trace()
-    asked = Question(text=subject.about, scope=scope)
-    deps = engine.for_answer(
+    deps = (await engine_for(asked)).for_answer(
         trace,
         timeout_s=DOCUMENT_S,
         language=language_of(Question(text=passages[0].text, scope=scope)),
+        instructions=asked.instructions,
     )
     try:
         async with trace.step("generate"):
             texts = await next_questions(deps, passages, about=asked.text)
         kept: list[Starter] = []
         for text in texts:
-            if len(kept) < PER_DOCUMENT and await _is_answered(deps, text, scope, subject.document):
+            question = replace(asked, text=text)
+            if len(kept) < PER_DOCUMENT and await _is_answered(deps, question, subject.document):
                 kept.append(_starter(subject.document, text))
         return kept
-    except (ModelOutputError, ModelTimeoutError) as error:
-        logger.info("document %s has no starters: %s", subject.document.pk, error)
-        metrics.offered_dropped.labels(KIND, "failed").inc()
-        return []
     finally:
         count_calls(trace)
         await database_call(tokens_count, trace.calls, user_id=None)
 
 
-async def _is_answered(deps: Deps, text: str, scope: SearchScope, document: Document) -> bool:
+async def _is_answered(deps: Deps, question: Question, document: Document) -> bool:
     """From this document among others. Raises AppError, _AskedMeanwhileError."""
     await _nobody_waits()
-    trial = await try_question(deps, Question(text=text, scope=scope))
+    trial = await try_question(deps, question)
     outcome = trial.outcome
     if outcome == "answered":
         cited = {source.chunk.document_id for source in trial.sources}
@@ -194,27 +236,39 @@ def _starter(document: Document, text: str) -> Starter:
 
 
 @transaction.atomic
-def _store(collection: Collection, made: Sequence[Starter]) -> None:
-    """With the newest of the collection, whose documents are there still."""
-    there = set(
-        Document.objects.filter(pk__in={starter.document_id for starter in made})
-        .order_by()
-        .values_list("pk", flat=True)
-    )
-    Starter.objects.bulk_create(starter for starter in made if starter.document_id in there)
-    own = Starter.objects.filter(document__collection=collection)
+def _store(document: Document, made: Sequence[Starter]) -> int:
+    """With the newest of the collection, where the document is there still. Returns how many are new: what the
+    collection is asked in nearly the same words already is not offered twice."""
+    if not Document.objects.select_for_update().filter(pk=document.pk).order_by().exists():
+        return 0
+    _tried(document, times=TRIES)
+    own = Starter.objects.filter(document__collection=document.collection_id)
     own.exclude(document__status=Document.Status.READY, document__superseded_at=None).delete()
+    known = set(map(word_key, own.values_list("text", flat=True)))
+    new = [starter for starter in made if word_key(starter.text) not in known]
+    Starter.objects.bulk_create(new)
     newest = list(own.order_by("-created_at", "-pk").values_list("pk", flat=True))
     Starter.objects.filter(pk__in=newest[PER_COLLECTION:]).delete()
+    return len(new)
 
 
-@transaction.atomic
+def _tried(document: Document, *, times: int) -> None:
+    look = StarterLook.objects.filter(collection=document.collection_id).first()
+    if look is not None:
+        tried = look.tried or {}
+        look.tried = tried | {str(document.pk): tried.get(str(document.pk), 0) + times}
+        look.save()
+
+
 def _looked(collection: Collection) -> None:
-    """At the state from before: what has changed since is looked at again."""
-    if Collection.objects.filter(pk=collection.pk).exists():
-        StarterLook.objects.update_or_create(
-            collection_id=collection.pk, defaults={"version": collection.version}
-        )
+    """At the state from before: what has changed since is looked at again. A document that the model failed at once is
+    left for another turn."""
+    look = StarterLook.objects.filter(collection=collection.pk).first()
+    if look is None or _subjects(collection, look.tried or {}):
+        return
+    look.version = collection.version
+    look.tried = None
+    look.save()
 
 
 async def _nobody_waits() -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db.models import F
+from django.utils import timezone
 
-from chat.models import Message, Starter, StarterLook
+from chat.models import Assistant, Message, Starter, StarterLook
+from chat.services import default_assistant
 from chat.services.starters import PER_COLLECTION, starters_make
 from chat.services.suggestions import suggestions
 from retrieval.compose import close_engine
+from retrieval.knowledge.index_sync.repair import index_repair
 from retrieval.models import Collection, Document
 from tests.chat.conftest import Handbook
-from tests.factories import ChunkFactory, MessageFactory
+from tests.factories import ChunkFactory, CollectionFactory, MessageFactory
 
 DEPOSIT = "How large is the deposit for a room in Lakeside hall?"
 WIFI = "What does Wi-Fi error E107 mean?"
@@ -118,3 +123,93 @@ async def test_of_many_the_newest_stay_and_four_are_shown(
     await starters_make(within_s=60)
     assert await Starter.objects.acount() == PER_COLLECTION
     assert len(await offered(user)) == 4
+
+
+async def test_a_document_at_which_the_server_breaks_ends_no_later_round(
+    documents: Collection, user: User, online: Any
+) -> None:
+    """The oldest collection is looked at first, and its document breaks the server each time."""
+    online.reply(match=rf"{ASKED}[\s\S]*borrow ten books", status=500)
+    other = await sync_to_async(CollectionFactory)(
+        owner=user,
+        visibility="private",
+        embedding_model=documents.embedding_model,
+        embedding_dim=documents.embedding_dim,
+    )
+    deposits = Document.objects.filter(chunks__text__contains="EUR 300")
+    text = await deposits.values_list("chunks__text", flat=True).aget()
+    await deposits.adelete()
+    await sync_to_async(ChunkFactory)(text=text, document__collection=other, indexed=False)
+    await Document.objects.filter(chunks__text__contains="borrow ten books").aupdate(
+        created_at=timezone.now()
+    )
+    await index_repair()
+    made = [await starters_make(within_s=60) for _ in range(4)]
+    assert sum(made) == 2
+    assert set(await offered(user)) == {DEPOSIT, WIFI}
+    before = asked_for_candidates(online)
+    await starters_make(within_s=60)
+    assert asked_for_candidates(online) == before  # it is not tried for ever
+
+
+async def test_a_look_that_takes_longer_than_a_round_goes_on_with_what_is_left(
+    documents: Collection, online: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = itertools.count()
+    monkeypatch.setattr("chat.services.starters.monotonic", lambda: next(seconds))
+    asked = []
+    for _ in range(4):
+        await starters_make(within_s=2.5)  # enough for one document
+        asked.append(asked_for_candidates(online))
+    assert asked == [1, 2, 3, 3]
+    assert await Starter.objects.acount() == 2
+
+
+async def test_of_two_messages_one_makes_them(documents: Collection, online: Any) -> None:
+    made = await asyncio.gather(starters_make(within_s=60), starters_make(within_s=60))
+    assert sorted(made) == [0, 2]
+    assert await Starter.objects.acount() == 2
+    assert await starters_make(within_s=60) == 0  # the lock is free again
+
+
+async def test_a_question_that_is_known_in_these_words_is_made_once(
+    documents: Collection, online: Any
+) -> None:
+    online.reply(
+        match=rf"{ASKED}[\s\S]*E107 means", structured=True, json={"questions": [WIFI, DEPOSIT]}
+    )
+    document = await Document.objects.aget(chunks__text__contains="borrow ten books")
+    await Starter.objects.acreate(document=document, text=f"  {WIFI.upper()}")
+    await starters_make(within_s=60)
+    texts = [row.text async for row in Starter.objects.all()]
+    assert WIFI not in texts and DEPOSIT in texts
+
+
+async def test_they_are_tried_as_the_sites_default_assistant_would_be_asked(
+    documents: Collection, online: Any
+) -> None:
+    await Assistant.objects.acreate(
+        name="House",
+        instructions="Answer in rhymes.",
+        visibility="public",
+        is_default=True,
+        collections=[str(documents.pk)],
+    )
+    assert await starters_make(within_s=60) == 2
+    written = [chat.prompt for chat in online.chats if "Task: WRITE." in chat.prompt]
+    assert written and all("Answer in rhymes." in prompt for prompt in written)
+
+
+async def test_where_the_sites_default_assistant_does_not_look_none_are_made(
+    documents: Collection, online: Any, user: User
+) -> None:
+    other = await sync_to_async(CollectionFactory)()
+    await starters_make(within_s=60)
+    await Assistant.objects.acreate(
+        name="House", visibility="public", is_default=True, collections=[str(other.pk)]
+    )
+    default_assistant.forget()
+    assert not {DEPOSIT, WIFI} & set(await offered(user))
+    await StarterLook.objects.all().adelete()
+    await Starter.objects.all().adelete()
+    assert await starters_make(within_s=60) == 0
