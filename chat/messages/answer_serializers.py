@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from chat.messages.offers import ASK_OWNER, COUNT
 from ragsite.core.api.rendering import TimestampField
 
 OWN_RATING = "The caller's own: {score, thumb, tags, comment}. Not in events."
@@ -166,6 +167,11 @@ class AnswerSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(),
         required=False,
         help_text="Questions that come next and have an answer, three at most. They are looked for after `done`.",
+    )
+    offers = serializers.ListField(
+        child=serializers.ChoiceField((COUNT, ASK_OWNER)),
+        required=False,
+        help_text="What else may be done about it: have all documents counted, or send the question to a person.",
     )
     error = serializers.DictField(required=False, allow_null=True)
     rating = serializers.DictField(required=False, allow_null=True, help_text=OWN_RATING)

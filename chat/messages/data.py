@@ -11,6 +11,7 @@ from chat.feedback import Rating
 from chat.messages.ages import overdue_markers
 from chat.messages.answer_serializers import AnswerSerializer
 from chat.messages.found import found_lines
+from chat.messages.offers import offers_below
 from chat.messages.rendering import render_answer
 from chat.messages.sources import source_data, source_row_data, source_spans
 from chat.models import Message
@@ -35,11 +36,12 @@ def message_data(message: Message) -> dict[str, Any]:
     data = message_record(message)
     if message.role == Message.Role.USER:
         return data
-    return data | {"html": _html(message)}
+    return data | {"html": _html(message), "offers": offers_below(message)}
 
 
 def message_record(message: Message) -> dict[str, Any]:
-    """The same without `html`, for files to keep: rendering an answer takes longer than everything else of it."""
+    """The same without `html` and `offers`, for files to keep: rendering an answer takes longer than everything else of
+    it."""
     if message.role == Message.Role.USER:
         return rendered(AnswerSerializer, _shared_fields(message) | {"text": message.text})
     data = rendered(AnswerSerializer, _answer_record(message))

@@ -144,6 +144,8 @@ class Message(Leased):
     being_read = models.PositiveIntegerField(
         default=0
     )  # documents that its search did not look into yet
+    # Documents that its search could look into, attached ones that were still being read included. None: not known.
+    in_scope = models.PositiveIntegerField(null=True, editable=False)
     taken_over = models.PositiveSmallIntegerField(
         default=0, editable=False
     )  # times that its process had died

@@ -114,13 +114,15 @@ def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
 
 
 def message_for_desk(message: Message) -> dict[str, Any]:
-    """As its user sees it, without their own rating and without what is remembered for them."""
+    """As its user sees it, without their own rating, what is remembered for them, and what they alone may do about it."""
     ratings = getattr(message, "shown_ratings", [])
     message.shown_ratings = []  # type: ignore[attr-defined]
     try:
         data = message_data(message)
     finally:
         message.shown_ratings = ratings  # type: ignore[attr-defined]
+    if "offers" in data:
+        data["offers"] = []
     for step in data.get("decision_path", ()):
         hidden = PRIVATE_DETAILS.get(step["name"], ())
         step["detail"] = {
@@ -135,9 +137,8 @@ def earlier_messages(answer: Message) -> list[dict[str, Any]]:
     before = Message.objects.filter(
         session=answer.session_id, superseded=False, created_at__lt=question.created_at
     )
-    newest = before.exclude(status=Message.Status.STREAMING).prefetch_related(
-        "sources", "decision_steps"
-    )
+    ended = before.exclude(status=Message.Status.STREAMING).select_related("session")
+    newest = ended.prefetch_related("sources", "decision_steps")
     return [
         message_for_desk(message)
         for message in reversed(newest.order_by("-created_at", "-pk")[:TURNS_SHOWN])

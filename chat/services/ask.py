@@ -168,6 +168,7 @@ def _answer_create(
             unread: list[UUID] = []
             if session_id is not None:  # files are attached to a conversation by its id
                 scope, unread = with_attachments(scope, user=user, conversation_id=session.pk)
+            answer.in_scope = scope.documents + len(unread)
             asked = replace(
                 question_of(answer, user=user, scope=scope), again=regenerated is not None
             )

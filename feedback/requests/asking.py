@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.dispatch import Signal
 from django.utils import timezone
 
+from chat.messages.offers import has_nothing_to_look_in, is_unsure
 from chat.models import Message
 from chat.selectors import message_get
 from chat.services.limits import lock_asking
@@ -28,7 +29,6 @@ A_DAY = 20  # questions that one person sends within 24 hours
 MOST_OPEN = 50  # of one person, at once
 MOST_TIMES = 3  # that the same one is sent
 DAY = timedelta(days=1)
-UNSURE = (Message.Support.NONE, Message.Support.PARTLY)
 State = GapRequest.State
 # Both are sent inside the transaction, with `request`.
 request_sent = Signal()
@@ -40,33 +40,29 @@ class NotToBeSentError(ConflictError):
     message = worded("This question has an answer. Only questions without a good one are sent.")
 
 
+class NothingToLookInError(ConflictError):
+    code = "no_documents"
+    message = worded(
+        "There were no documents to look in, so there is nobody to ask about them. Add a document first."
+    )
+
+
 class RequestNotFoundError(NotFoundError):
     message = worded("There is no such question, or it was not sent to you.")
-
-
-def is_unsure(answer: Message) -> bool:
-    """Whether its question may be sent to a person: nothing was found, a second look did not confirm the answer, or no
-    model wrote it."""
-    if answer.role != Message.Role.ASSISTANT or answer.status == Message.Status.STREAMING:
-        return False
-    if answer.decision == Message.Decision.NO_ANSWER:
-        return True
-    if answer.decision != Message.Decision.ANSWER or answer.curated or answer.written_by:
-        return False
-    return answer.support in UNSURE or not answer.model
 
 
 def request_of(*, user: User, message_id: UUID) -> tuple[GapRequest | None, list[Addressee]]:
     """What became of an answer's question, and to whom it could go: to nobody where it was sent or is not to be.
 
-    Raises MessageNotFoundError, NobodyToAskError, ConflictError in a conversation that is not stored.
+    Raises MessageNotFoundError, NobodyToAskError, NothingToLookInError, ConflictError in a conversation that is not
+    stored.
     """
     answer = message_get(user=user, message_id=message_id)
     sent = _sent(answer)
     is_over = sent is not None and sent.state != State.WITHDRAWN
     if is_over or not is_unsure(answer):
         return sent, []
-    _check_stored(answer)
+    _check_place(answer)
     return sent, addressees_for(asker=user, answer=answer)
 
 
@@ -76,7 +72,8 @@ def request_send(
     """Send an answer's question to a person, once: again it is the same request, and one that was withdrawn is open
     again. to: of `GapRequest.To`; empty: the nearest. Returns the request, and whether it was sent now.
 
-    Raises MessageNotFoundError, NotToBeSentError, NobodyToAskError, InvalidInputError, RateLimitedError.
+    Raises MessageNotFoundError, NotToBeSentError, NobodyToAskError, NothingToLookInError, InvalidInputError,
+    RateLimitedError.
     """
     answer = message_get(user=user, message_id=message_id)
     sent = _sent(answer)
@@ -84,7 +81,7 @@ def request_send(
         return sent, False
     if not is_unsure(answer) or answer.reply_to is None:
         raise NotToBeSentError
-    _check_stored(answer)
+    _check_place(answer)
     addressee = _chosen(addressees_for(asker=user, answer=answer), to)
     _check_limits(user, sent)
     gap = gap_of_answer(answer)  # may ask the embedding model: no row is locked yet
@@ -147,7 +144,10 @@ def _sent(answer: Message) -> GapRequest | None:
     return found.order_by("-sent_at").first()
 
 
-def _check_stored(answer: Message) -> None:
+def _check_place(answer: Message) -> None:
+    """Raises ConflictError, NothingToLookInError."""
+    if has_nothing_to_look_in(answer):
+        raise NothingToLookInError
     if not answer.session.kept:
         raise ConflictError(
             worded("This conversation is not stored, so nothing of it can be sent.")

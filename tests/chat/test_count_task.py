@@ -199,3 +199,14 @@ async def test_a_database_that_can_not_be_asked_is_no_zero(
     data = (await api.ask("How many mention parental leave?", task="count")).json()
     assert data["decision"] == "NO_ANSWER" and "could not be counted" in data["answer"]
     assert "count" in [one["step"] for one in data["degraded"]]
+
+
+async def test_with_nothing_to_count_no_count_and_nobody_is_offered(api: Api, online: Any) -> None:
+    empty = (await api.ask("How many policies are there?")).json()
+    assert (empty["decision"], empty["offers"]) == ("NO_ANSWER", [])
+    await write(api, "0.txt", LEAVE)
+    there = (await api.ask("How many policies mention parental leave?")).json()
+    assert "count" in there["offers"]
+    online.reply(match=READS, json=LEAVE_FILTER)
+    counted = (await api.ask("How many mention parental leave?", task="count")).json()
+    assert (counted["decision"], counted["offers"]) == ("ANSWER", [])

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
-from chat.models import Message, Replay
+from chat.models import Message, Replay, Session
 from chat.review.roles import desk_access
 from feedback.curation.gaps import gap_document_add, gap_mark, gap_results_take, gaps_refresh
 from feedback.models import CuratedAnswer, GapQuestion, GapRequest, KnowledgeGap
@@ -24,6 +24,7 @@ from retrieval.models import Chunk, Collection, CollectionPerson, Document
 from tests.clients import api_of, client_of, person
 from tests.factories import (
     CollectionFactory,
+    DecisionStepFactory,
     DocumentFactory,
     MessageFactory,
     SessionFactory,
@@ -155,6 +156,56 @@ def test_answers_that_are_confirmed_are_not_sent(asker: User, campus: Collection
     assert send(answer).json()["error"]["code"] == "answered"
 
 
+def offers_of(answer: Message) -> list[str]:
+    data = api_of(answer.session.user).get(f"/api/messages/{answer.pk}").json()
+    offered: list[str] = data["offers"]
+    return offered
+
+
+@pytest.mark.parametrize(
+    ("fields", "offered"),
+    [
+        ({}, ["count", "ask_owner"]),
+        ({"in_scope": 3}, ["count", "ask_owner"]),
+        ({"in_scope": 0, "being_read": 1}, ["count", "ask_owner"]),
+        ({"in_scope": 0}, []),
+        ({"decision": "CLARIFY"}, ["count"]),
+        ({"decision": "ANSWER", "support": "full", "model": "m"}, ["count"]),
+        ({"decision": "ANSWER", "support": "none", "model": "m"}, ["count", "ask_owner"]),
+        ({"decision": "ANSWER", "support": "", "model": ""}, ["count", "ask_owner"]),
+        ({"decision": "ANSWER", "support": "none", "written_by": {"by": "m"}}, ["count"]),
+        ({"decision": "NO_ANSWER", "request": {"task": "count"}}, ["ask_owner"]),
+        ({"decision": "ANSWER", "model": "m", "support": "none", "status": "cut"}, ["ask_owner"]),
+    ],
+)
+def test_what_is_offered_below_an_answer_is_what_is_taken(
+    asker: User, fields: dict[str, Any], offered: list[str]
+) -> None:
+    person("Curators")
+    answer = refused(asker, **fields)
+    assert offers_of(answer) == offered
+    assert (send(answer).status_code == 201) is ("ask_owner" in offered)
+
+
+@pytest.mark.parametrize(("is_complete", "status"), [(True, 409), (False, 201)])
+def test_a_complete_count_is_sure(asker: User, is_complete: bool, status: int) -> None:
+    person("Curators")
+    answer = refused(asker, decision="ANSWER", model="", text="**3** documents")
+    DecisionStepFactory(message=answer, name="count", detail={"total": 3, "complete": is_complete})
+    assert offers_of(answer) == ([] if is_complete else ["ask_owner"])
+    assert send(answer).status_code == status
+
+
+def test_of_a_question_that_had_nothing_to_look_in_it_is_said(
+    asker: User, campus: Collection
+) -> None:
+    answer = refused(asker, campus, in_scope=0)
+    sent = send(answer)
+    assert (sent.status_code, sent.json()["error"]["code"]) == (409, "no_documents")
+    offered = api_of(asker).get(f"/api/messages/{answer.pk}/ask-owner")
+    assert offered.status_code == 409
+
+
 def test_the_same_question_twice_is_one_request(asker: User, campus: Collection) -> None:
     answer = refused(asker, campus)
     first = send(answer)
@@ -179,6 +230,16 @@ def test_another_version_of_the_answer_is_the_same_request(asker: User, campus: 
     assert shown["sent_request"] == "open"
     gaps_refresh()
     assert GapQuestion.objects.filter(message=answer).exists()
+
+
+@pytest.mark.parametrize("fields", [{"expires_at": timezone.now() + timedelta(hours=1)}, {}])
+def test_in_a_conversation_that_is_not_kept_nobody_is_offered(
+    asker: User, fields: dict[str, Any]
+) -> None:
+    answer = refused(asker)
+    assert "ask_owner" in offers_of(answer)
+    Session.objects.filter(pk=answer.session_id).update(kept=False, **fields)
+    assert offers_of(answer) == ["count"]
 
 
 def test_of_a_conversation_that_is_not_stored_nothing_is_sent(

@@ -30,7 +30,7 @@ describe("an answer", () => {
   const source = { marker: 1, kind: "document", title: "Leave", heading: "Leave › Days", page: 3, text: "30 days.", url: "", cited: true, scores: {} };
   const message = {
     role: "assistant", session_id: "s", message_id: "m", status: "complete", decision: "ANSWER", answer: "30 days [1].", html: "", sources: [source],
-    decision_path: [step({})], usage: { total_ms: 1500 }, degraded: [], grounding: [], clarification: null, error: null, rating: null, model: "qwen3:4b", found: ["Searched 3 documents"],
+    decision_path: [step({})], usage: { total_ms: 1500 }, degraded: [], grounding: [], clarification: null, error: null, rating: null, model: "qwen3:4b", found: ["Searched 3 documents"], offers: [],
   };
   const made = () => {
     const on = { source: mock.fn(), option: mock.fn(), regenerate: mock.fn(), goOn: mock.fn(), showVersion: mock.fn(), retry: mock.fn() };
@@ -43,17 +43,15 @@ describe("an answer", () => {
     return { answer, on, after: answer.after.textContent, status: answer.status.textContent };
   };
   for (const [changes, offered] of [
-    [{ decision: "NO_ANSWER" }, true],
-    [{ support: "none" }, true],
-    [{ model: "" }, true],
-    [{ support: "full" }, false],
-    [{ support: "none", written_by: { by: "mei", on: "2026-11-28" } }, false],
-    [{ decision: "CLARIFY" }, false],
-    [{ decision: "NO_ANSWER", sent_request: "withdrawn" }, true],
+    [{ offers: ["ask_owner"] }, true],
+    [{ offers: ["count"], decision: "NO_ANSWER" }, false],
+    [{ offers: ["ask_owner"], sent_request: "withdrawn" }, true],
+    [{ offers: [], sent_request: "withdrawn" }, false],
+    [{ offers: ["ask_owner"], sent_request: "open" }, false],
   ]) test(`a person is ${offered ? "" : "not "}offered for ${JSON.stringify(changes)}`, () => {
     assert.equal(finished(changes).after.includes("Ask the owner"), offered);
   });
-  for (const [changes, offered] of [[{}, true], [{ decision: "NO_ANSWER" }, true], [{ decision_path: [step({ name: "count" })] }, false]]) {
+  for (const [changes, offered] of [[{ offers: ["count"] }, true], [{ offers: ["count"], decision: "NO_ANSWER" }, true], [{ offers: ["ask_owner"] }, false]]) {
     test(`a count is ${offered ? "" : "not "}offered for ${JSON.stringify(changes)}`, () => {
       const { answer, on } = finished(changes);
       const label = "Count over all documents";
@@ -85,7 +83,7 @@ describe("an answer", () => {
       "POST /api/messages/m/ask-owner": request,
       "DELETE /api/requests/r": [204, null],
     });
-    const { answer } = finished({ decision: "NO_ANSWER" });
+    const { answer } = finished({ decision: "NO_ANSWER", offers: ["ask_owner"] });
     document.body.append(answer.element);
     const row = answer.element.querySelector(".ask-owner");
     row.querySelector("button").click();

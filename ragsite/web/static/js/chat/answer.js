@@ -411,7 +411,7 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showActions({ message_id: id, status, versions = [], rating: given, answer, decision, decision_path: path }) {
+  showActions({ message_id: id, status, versions = [], rating: given, answer, decision, offers }) {
     const rating = answerRating(id, given);
     /** @type {HTMLElement} */
     const copy = iconButton("copy", gettext("Copy the answer"), () => copyText(withSources(toPaste(answer), this.sources), copy), { class: "small" });
@@ -419,7 +419,7 @@ export class Answer {
     append(this.after, [
       h("div", { class: "answer-actions" }, this.on.showVersion ? versionSwitch(id, versions, this.on.showVersion) : null, copy,
         INCOMPLETE.includes(status) ? null : iconButton("retry", gettext("Write it again"), () => this.on.regenerate(this), { class: "small" }),
-        INCOMPLETE.includes(status) || path.some(({ name }) => name === "count") ? null : this.countButton(decision === "NO_ANSWER"),
+        offers.includes("count") ? this.countButton(decision === "NO_ANSWER") : null,
         rateable ? [rating.up, rating.down] : null),
       rateable ? rating.form : null,
       ...(given ? this.sources.filter(effectOf).map((source) => h("p", { class: "rating-effect" }, source.moved === "up"

@@ -5,12 +5,13 @@ import { errorToast } from "../ui.js";
 
 const LATER = () => import("./ask_owner.js");
 
-/** Null where there is a good answer. @param {Api.Answer} message @param {string} question @param {() => unknown} again has it written again */
+/** Null where nobody is to be asked. @param {Api.Answer} message @param {string} question @param {() => unknown} again has it written again */
 export function ownerRow(message, question, again) {
   const sent = message.sent_request;
-  if (!sent && !isUnsure(message)) return null;
+  const isSent = Boolean(sent) && sent !== "withdrawn";
+  if (!isSent && !message.offers.includes("ask_owner")) return null;
   const row = h("div", { class: "ask-owner" });
-  if (sent && sent !== "withdrawn") LATER().then(({ showSent }) => showSent(row, message.message_id, question, again)).catch(() => {});
+  if (isSent) LATER().then(({ showSent }) => showSent(row, message.message_id, question, again)).catch(() => {});
   else row.append(askButton(row, message.message_id, question, again));
   return row;
 }
@@ -30,12 +31,6 @@ export function askButton(row, id, question, again) {
   /** @type {HTMLButtonElement} */
   const button = h("button", { type: "button", class: "button small", onclick: ask }, icon("people"), gettext("Ask the owner"));
   return button;
-}
-
-/** As the site decides it (feedback/requests/asking.py). @param {Api.Answer} message */
-function isUnsure({ status, decision, support, model, curated, written_by: writtenBy }) {
-  if (status === "failed" || decision === "NO_ANSWER") return decision === "NO_ANSWER";
-  return decision === "ANSWER" && !curated && !writtenBy && (support === "none" || support === "partly" || !model);
 }
 
 /** Who wrote it, where a person did. @param {Api.Answer} message */

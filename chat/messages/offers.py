@@ -1,0 +1,53 @@
+"""What may be done about an answer besides asking again: the page offers it, and nothing else takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from chat.models import Message
+from retrieval.engine.path_details import CountDetails, details_in
+
+COUNT = "count"  # over all documents
+ASK_OWNER = "ask_owner"  # its question is sent to a person
+UNSURE = (Message.Support.NONE, Message.Support.PARTLY)
+INCOMPLETE = (Message.Status.CUT, Message.Status.STOPPED, Message.Status.INTERRUPTED)
+
+
+def offers_below(answer: Message) -> list[str]:
+    """COUNT, ASK_OWNER, both or none. Of an answer that `chat.selectors` has loaded with its details."""
+    if answer.status == Message.Status.STREAMING or has_nothing_to_look_in(answer):
+        return []
+    is_count = answer.request.get("task") == "count" or bool(_counts(answer))
+    offered = []
+    if answer.status not in INCOMPLETE and not is_count:
+        offered.append(COUNT)
+    if answer.session.kept and is_unsure(answer):
+        offered.append(ASK_OWNER)
+    return offered
+
+
+def has_nothing_to_look_in(answer: Message) -> bool:
+    """There was no document where it was asked: nobody has overlooked anything."""
+    return answer.in_scope == 0 and answer.being_read == 0
+
+
+def is_unsure(answer: Message) -> bool:
+    """Nothing was found, a second look did not confirm the answer, or no model wrote it; a complete count is sure."""
+    if answer.role != Message.Role.ASSISTANT or answer.status == Message.Status.STREAMING:
+        return False
+    if answer.decision == Message.Decision.NO_ANSWER:
+        return True
+    if answer.decision != Message.Decision.ANSWER or answer.curated or answer.written_by:
+        return False
+    if any(count.complete for count in _counts(answer)):
+        return False
+    return answer.support in UNSURE or not answer.model
+
+
+def _counts(answer: Message) -> list[CountDetails]:
+    steps: Iterable[Mapping[str, Any]] = [
+        {"name": step.name, "status": step.status, "detail": step.detail}
+        for step in answer.decision_steps.all()
+    ]
+    return details_in(steps, CountDetails)
