@@ -385,7 +385,7 @@ else:
         "data_folder_in": str(DATA_DIR / "broker" / "queue"),
         "data_folder_out": str(DATA_DIR / "broker" / "queue"),
         "control_folder": str(DATA_DIR / "broker" / "control"),
-        "polling_interval": 0.5,
+        "polling_interval": 0.2,
     }
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "celery"

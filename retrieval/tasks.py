@@ -35,6 +35,7 @@ Result = TypeVar("Result")
 COMPARED_EVERY_S = (
     3600  # by workers that start, where the index is a server's: one that grows starts many
 )
+INGEST_FOR_S = 5.0  # that other tasks wait for a worker at most, besides its last document
 RESUME_EXPIRES_S = 30  # by then the next round has looked again
 AWAY = (IndexUnavailableError, EmbeddingUnavailableError)
 RETRY = {"autoretry_for": AWAY, "max_retries": 10, "retry_backoff": 2, "retry_backoff_max": 60}
@@ -42,12 +43,24 @@ RETRY = {"autoretry_for": AWAY, "max_retries": 10, "retry_backoff": 2, "retry_ba
 
 @shared_task
 def ingest_next() -> str:
-    """Parse, embed and index one document: the next in turn. A message too many finds nothing to do ("idle")."""
-    outcome = _run(ingest_take_next)
-    if (
-        outcome != "idle" and turns()
-    ):  # the message of a waiting job may have been taken while this one ran
+    """Parse, embed and index the documents in turn for a while: a message each would cost a look at the broker, which
+    without Redis takes longer than a small document. A message too many finds nothing to do ("idle")."""
+    outcome = _run(_ingest_for_a_while)
+    if outcome != "idle" and turns():
         enqueue(INGEST_NEXT)
+    return outcome
+
+
+async def _ingest_for_a_while() -> str:
+    """How the last document ended; "idle": there was none."""
+    now = asyncio.get_running_loop().time
+    until = now() + INGEST_FOR_S
+    outcome: str = await ingest_take_next()
+    while outcome != "idle" and now() < until:
+        following = await ingest_take_next()
+        if following == "idle":
+            break
+        outcome = following
     return outcome
 
 

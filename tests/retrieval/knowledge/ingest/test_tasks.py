@@ -15,7 +15,7 @@ from django.core.files.base import ContentFile
 from django.utils import timezone
 
 from retrieval import tasks
-from retrieval.knowledge.services.documents import document_create
+from retrieval.knowledge.services.documents import INGEST_NEXT, document_create
 from retrieval.models import Document, IngestJob
 from tests.factories import CollectionFactory, IngestJobFactory
 
@@ -32,6 +32,27 @@ def test_message_that_comes_twice_is_worked_on_once(document: Document) -> None:
     assert tasks.ingest_next() == "ready"
     assert tasks.ingest_next() == "idle"
     assert IngestJob.objects.get().attempts == 1
+
+
+def test_one_message_is_enough_for_all_that_waits(document: Document) -> None:
+    for name in ("b.txt", "c.txt"):
+        upload = ContentFile(f"Of {name}.".encode(), name=name)
+        document_create(collection=document.collection, upload=upload, file_name=name)
+    assert tasks.ingest_next() == "ready"
+    assert set(Document.objects.values_list("status", flat=True)) == {"ready"}
+
+
+def test_other_tasks_get_their_turn_between_documents(
+    document: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = ContentFile(b"Four weeks.", name="b.txt")
+    document_create(collection=document.collection, upload=upload, file_name="b.txt")
+    monkeypatch.setattr(tasks, "INGEST_FOR_S", 0.0)
+    sent: list[str] = []
+    monkeypatch.setattr(tasks, "enqueue", sent.append)
+    assert tasks.ingest_next() == "ready"
+    assert Document.objects.filter(status="ready").count() == 1
+    assert sent == [INGEST_NEXT]
 
 
 @pytest.mark.django_db
