@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
+from django.contrib.contenttypes.models import ContentType
 from django.core import serializers
 from django.core.files.base import File
 from django.core.files.storage import default_storage
@@ -83,7 +84,11 @@ CARRIED = (
     "feedback.GapDocument",
     "feedback.GapRequest",
     "feedback.GapRequestSource",
+    "admin.LogEntry",
+    "auditlog.LogEntry",
 )
+# Permissions and kinds of tables have other keys on another site.
+NATURAL = ("auth.", "admin.", "auditlog.")
 # Temporary conversations stay where they are, with their files.
 _TEMPORARY = Session.objects.filter(expires_at__isnull=False).values("pk")
 
@@ -164,8 +169,7 @@ def _write_rows(lines: io.TextIOBase) -> None:
     for label in CARRIED:
         table = apps.get_model(label)._default_manager.filter(ONLY.get(label, Q()))
         rows = table.order_by("pk").iterator(chunk_size=ROWS_AT_ONCE)
-        # Permissions have other keys on another site.
-        natural = label.startswith("auth.")
+        natural = label.startswith(NATURAL)
         serializers.serialize(
             "jsonl", rows, stream=lines, cls=_Encoder, use_natural_foreign_keys=natural
         )
@@ -279,6 +283,8 @@ def _rows(lines: Iterable[bytes]) -> Iterator[str]:
             raise ValueError(f"it holds rows of {row['model'][:100]!r}")
         fields = row["fields"]
         fields.update(ANEW.get(row["model"], {}))
+        if of := fields.get("content_type"):  # the logs tell of tables that are gone since, too
+            ContentType.objects.get_or_create(app_label=str(of[0]), model=str(of[1]))
         for name in {"permissions", "user_permissions"} & fields.keys():
             fields[name] = [key for key in fields[name] if tuple(key) in keys]
         yield json.dumps(row) + "\n"
