@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,6 +69,38 @@ def test_the_web_process_is_started_as_make_run_starts_it(path: str) -> None:
 
 def test_every_service_of_compose_has_a_limit_of_memory() -> None:
     assert [name for name, service in COMPOSE.items() if not service.get("mem_limit")] == []
+
+
+@pytest.mark.parametrize("name", sorted(set(COMPOSE) - set(OWN_IMAGE)))
+def test_images_of_others_have_a_version(name: str) -> None:
+    assert re.fullmatch(r"[\w/]+:v?\d+\.\d+(\.\d+)?", COMPOSE[name]["image"])
+
+
+@pytest.mark.skipif(not shutil.which("redis-server"), reason="Redis is not installed")
+def test_redis_is_healthy_only_for_who_knows_its_password(tmp_path: Path) -> None:
+    """The command and the health check of compose, with a password and another one."""
+    service = COMPOSE["redis"]
+    port = str(free_port())
+    _program, *options = service["command"]
+    command = [shutil.which("redis-server") or ""]
+    command += [word.replace("${REDIS_PASSWORD}", "right") for word in options]
+    command += ["--port", port, "--bind", "127.0.0.1", "--dir", str(tmp_path)]
+    redis = Child("redis", command, log_path=tmp_path / "redis.log")
+    redis.start()
+    kind, check = service["healthcheck"]["test"]
+    assert kind == "CMD-SHELL" and set(service["environment"]) == {"REDISCLI_AUTH"}
+
+    def is_healthy(password: str) -> bool:
+        said = check.replace("redis-cli", f"redis-cli -p {port}")
+        known = {**os.environ, "REDISCLI_AUTH": password}
+        return subprocess.run(said, shell=True, env=known, capture_output=True).returncode == 0
+
+    try:
+        wait_for(lambda: is_healthy("right"), within_s=20, what="Redis")
+        assert not is_healthy("wrong")
+    finally:
+        child_process.stop([redis], timeout_s=5)
+    assert "REDIS_PASSWORD=" in (ROOT / "deploy/.env.example").read_text()
 
 
 def test_what_has_a_port_in_compose_is_looked_at() -> None:
