@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime, time
 from typing import NamedTuple
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from feedback.models import CuratedAnswer, CuratedSource
 from feedback.rounds.deletions import one_at_a_time
 from feedback.rounds.live import Latest
 from ragsite.core.database import database_call
-from ragsite.core.errors import ConflictError, UnavailableError
+from ragsite.core.errors import ConflictError, InvalidInputError, UnavailableError
 from ragsite.core.messages import worded
 from retrieval.engine.text.same_question import wording
 from retrieval.engine.values import CuratedBy, CuratedMatch, SearchScope
@@ -90,6 +90,16 @@ def curated_end(*, answer: CuratedAnswer, by: User) -> None:
     row.ended_at = timezone.now()
     row.ended_by = by
     row.save(update_fields=["ended_at", "ended_by"])
+
+
+def end_of_day(day: date) -> datetime:
+    """Until when an answer holds whose last day this is. Raises InvalidInputError for a day that is over, or one so
+    far off that some time zone cannot tell its end."""
+    if day < timezone.localdate():
+        raise InvalidInputError(worded("This time is in the past. Choose a later one."))
+    if day == date.max:
+        raise InvalidInputError(worded("This day is too far off. Leave it empty for no end date."))
+    return timezone.make_aware(datetime.combine(day, time.max))
 
 
 def curated_outdated(answers: Iterable[CuratedAnswer]) -> set[UUID]:

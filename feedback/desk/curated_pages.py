@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +17,13 @@ from django.utils.translation import gettext_lazy
 from chat.models import Message
 from chat.review.pages import desk_page
 from chat.review.roles import DeskAccess
-from feedback.curation.curated import CuratedPassage, curated_end, curated_outdated, curated_save
+from feedback.curation.curated import (
+    CuratedPassage,
+    curated_end,
+    curated_outdated,
+    curated_save,
+    end_of_day,
+)
 from feedback.desk.acting import answer_named, in_force_page, problem_sentence, question_of, tell
 from feedback.models import CuratedAnswer, GapRequest
 from feedback.requests.at_the_desk import request_proposed
@@ -88,9 +94,12 @@ class CuratedForm(forms.Form):
     def clean_expires_on(self) -> datetime | None:
         """The end of that day."""
         day = self.cleaned_data["expires_on"]
-        if day and day < timezone.localdate():
-            raise forms.ValidationError(_("This time is in the past. Choose a later one."))
-        return timezone.make_aware(datetime.combine(day, time.max)) if day else None
+        if day is None:
+            return None
+        try:
+            return end_of_day(day)
+        except AppError as error:
+            raise forms.ValidationError(problem_sentence(error)) from error
 
     def save(
         self, *, access: DeskAccess, message: Message | None, answer: CuratedAnswer | None

@@ -386,6 +386,7 @@ def test_a_checked_answer_comes_in_with_its_passage_and_goes_out_the_same(loans:
         ("Why?,,So [1].,,library,,", "Source 1 needs a document"),
         ("Why?,,So [1].,01/02/2099,library,Rules,ten books", "Write the day as in 2026-12-31."),
         ("Why?,,So [1].,2001-01-01,library,Rules,ten books", "in the past"),
+        ("Why?,,So [1].,9999-12-31,library,Rules,ten books", "too far off"),
         ("W,,So [1].,,library,Rules,ten books", "A question has 3 to 600 characters."),
         ("How many books may I borrow,,So [1].,,library,Rules,ten books", ""),
         (

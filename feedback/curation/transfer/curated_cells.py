@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime, time
+from datetime import date, datetime
 from typing import NamedTuple
 
 from django.utils import timezone
 
+from feedback.curation.curated import end_of_day
 from feedback.models import CuratedAnswer
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
@@ -67,9 +68,7 @@ def expiry_cell(cells: Mapping[str, str], found: CuratedAnswer | None) -> str:
         raise InvalidInputError(worded("Write the day as in 2026-12-31."))
     if stored is not None and day == timezone.localdate(stored):
         return known
-    if day < timezone.localdate():
-        raise InvalidInputError(worded("This time is in the past. Choose a later one."))
-    return timezone.make_aware(datetime.combine(day, time.max)).isoformat()
+    return end_of_day(day).isoformat()
 
 
 def _day(cell: str) -> date | None:
