@@ -24,8 +24,9 @@ from feedback.curation.curated import (
     curated_save,
     end_of_day,
 )
+from feedback.curation.transfer.exports import export_extent
 from feedback.desk.acting import answer_named, in_force_page, problem_sentence, question_of, tell
-from feedback.models import CuratedAnswer, GapRequest
+from feedback.models import CuratedAnswer, CurationImport, GapRequest
 from feedback.requests.at_the_desk import request_proposed
 from feedback.requests.replying import gap_close_if_done, request_becomes_checked
 from ragsite.core.errors import AppError
@@ -124,10 +125,13 @@ class CuratedForm(forms.Form):
 @desk_page("curate", query=("state", "page"))
 def curated_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     shown = in_force_page(request, CuratedAnswer.objects.select_related("created_by", "ended_by"))
-    context = {"section": "review", **shown}
-    return render(
-        request, "review/curated.html", context | {"outdated": curated_outdated(shown["page"])}
-    )
+    context = {
+        "section": "review",
+        **shown,
+        "outdated": curated_outdated(shown["page"]),
+        "extent": export_extent(by=access.user, kind=CurationImport.Kind.CURATED),
+    }
+    return render(request, "review/curated.html", context)
 
 
 @desk_page("curate", methods=("GET", "HEAD", "POST"))

@@ -22,8 +22,9 @@ from feedback.curation.golden import (
     golden_list,
     golden_save,
 )
+from feedback.curation.transfer.exports import export_extent
 from feedback.desk.acting import A_PAGE, answer_named, problem_sentence, question_of
-from feedback.models import GoldenQuestion
+from feedback.models import CurationImport, GoldenQuestion
 from ragsite.core.errors import AppError, InvalidInputError
 from retrieval.knowledge.selectors import as_uuid, document_list
 from retrieval.models import Document
@@ -93,7 +94,9 @@ def golden_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """What revisions and replays are measured on."""
     rows = golden_list(user=access.user).select_related("collection", "created_by")
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
-    return render(request, "review/golden.html", {"section": "review", "page": page})
+    extent = export_extent(by=access.user, kind=CurationImport.Kind.GOLDEN)
+    context = {"section": "review", "page": page, "extent": extent}
+    return render(request, "review/golden.html", context)
 
 
 @desk_page("curate", methods=("POST",))

@@ -117,8 +117,9 @@ class _FilesApi(DeskView):
     def file(self) -> HttpResponse:
         export = curation_export(by=self.access.user, kind=self.kind)
         response = csv_response(export.text, f"{self.kind}.csv")
-        response["X-Rows"] = str(export.rows)
-        response["X-Left-Out"] = str(export.left_out)
+        extent = export.extent
+        response["X-Rows"] = str(extent.rows)
+        response["X-Left-Out"] = str(extent.hidden + extent.older)
         return response
 
     def start(self, request: Request) -> Response:

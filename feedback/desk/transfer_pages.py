@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from chat.review.pages import desk_page
 from chat.review.roles import DeskAccess
 from feedback.curation.transfer.csv_table import ERROR_COLUMN, MAX_BYTES, MAX_ROWS, table_write
-from feedback.curation.transfer.exports import RESOURCES, curation_export
+from feedback.curation.transfer.exports import RESOURCES, curation_export, export_extent
 from feedback.curation.transfer.imports import (
     KEPT,
     import_confirm,
@@ -65,6 +65,7 @@ def import_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "problem": problem,
         "required": resource.required,
         "most_rows": MAX_ROWS,
+        "extent": export_extent(by=access.user, kind=kind),
         "most_mib": MAX_BYTES // 1024 // 1024,
         "imports": imports_list(by=access.user).filter(kind=kind)[:IMPORTS_SHOWN],
         "days": KEPT.days,

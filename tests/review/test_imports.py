@@ -16,7 +16,7 @@ from django.utils import timezone
 from chat.models import DeskEvent
 from feedback.curation.curated import CuratedPassage, curated_save
 from feedback.curation.golden import golden_save
-from feedback.curation.transfer import imports
+from feedback.curation.transfer import exports, imports
 from feedback.models import CuratedAnswer, CurationImport, GoldenQuestion
 from ragsite.operations.retention import retention_work
 from retrieval.models import Chunk, Collection
@@ -407,6 +407,27 @@ def test_a_checked_answer_that_cannot_be_given_is_a_bad_row(
         assert reason in row.wrong[0]["text"]
     else:
         assert row.counts["changed"] == 1
+
+
+def test_what_an_export_leaves_out_is_said_beside_it(
+    library: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = CollectionFactory(owner=UserFactory(), visibility="private")
+    admin = person("Administrators")
+    golden_save(by=admin, text="Hidden?", collection=secret, expects="CLARIFY")
+    for number in range(3):
+        golden_save(by=admin, text=f"Open {number}?", collection=library, expects="CLARIFY")
+    client = client_of(person("Curators"))
+    places = [reverse("review_golden"), f"{reverse('review_import_new')}?kind=golden"]
+    for place in places:
+        page = client.get(place).content.decode()
+        assert "The CSV file leaves out 1 row, of a collection that you cannot see." in page
+        assert "newest" not in page
+    monkeypatch.setattr(exports, "MAX_ROWS", 2)
+    assert len(rows_of(exported(client, "golden"))) == 2
+    for place in places:
+        assert "2 rows; 1 older one is left out." in client.get(place).content.decode()
+    assert "leaves out" not in client.get(reverse("review_curated")).content.decode()
 
 
 def test_a_checked_answer_of_a_hidden_collection_is_neither_taken_out_nor_replaced() -> None:

@@ -21,13 +21,31 @@ RESOURCES: dict[str, type[CurationResource]] = {
 }
 
 
-class Export(NamedTuple):
-    """rows: in the file. left_out: that are stored beside these, of collections that the person may not know of, or
-    older than the newest MAX_ROWS."""
+class Extent(NamedTuple):
+    """How many are in the file of one person. hidden: of collections that the person may not know of; older: than the
+    newest MAX_ROWS."""
 
-    text: str
     rows: int
-    left_out: int
+    hidden: int
+    older: int
+
+
+class Export(NamedTuple):
+    text: str
+    extent: Extent
+
+
+def export_extent(*, by: User, kind: str) -> Extent:
+    """What an export at this moment would hold, and leave out."""
+    known = RESOURCES[kind](by=by).rows().count()
+    rows = min(known, MAX_ROWS)
+    return Extent(rows, max(0, _stored(kind) - known), known - rows)
+
+
+def _stored(kind: str) -> int:
+    if kind == CurationImport.Kind.CURATED:
+        return CuratedAnswer.in_force().count()
+    return GoldenQuestion.objects.count()
 
 
 @transaction.atomic
@@ -38,9 +56,4 @@ def curation_export(*, by: User, kind: str) -> Export:
     dataset = resource.export(rows)
     text = table_write([dataset.headers, *dataset])
     file_log(user=by, kind=DeskEvent.Kind.EXPORT, what=kind, counts={"rows": len(rows)})
-    stored = (
-        CuratedAnswer.in_force().count()
-        if kind == CurationImport.Kind.CURATED
-        else GoldenQuestion.objects.count()
-    )
-    return Export(text, len(rows), max(0, stored - len(rows)))
+    return Export(text, export_extent(by=by, kind=kind))
