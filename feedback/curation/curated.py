@@ -83,6 +83,7 @@ def curated_save(
 @transaction.atomic
 def curated_end(*, answer: CuratedAnswer, by: User) -> None:
     """Raises ConflictError when it has ended already."""
+    one_at_a_time()  # whoever looks at the wordings in force sees it either way
     rows = CuratedAnswer.objects.select_for_update().filter(pk=answer.pk, ended_at=None)
     row = rows.first()
     if row is None:
@@ -142,12 +143,17 @@ class LiveCuratedAnswers:
             raise UnavailableError(worded("the database could not be read")) from error
 
 
-def _load(known: _Known | None) -> _Known:
-    """As in the database; the same object where nothing has changed."""
+def curated_stamp() -> Stamp:
+    """Another one after every change."""
     counted = CuratedAnswer.objects.aggregate(
         count=Count("pk"), changed=Max("updated_at"), ended=Max("ended_at")
     )
-    stamp = (counted["count"], counted["changed"], counted["ended"])
+    return (counted["count"], counted["changed"], counted["ended"])
+
+
+def _load(known: _Known | None) -> _Known:
+    """As in the database; the same object where nothing has changed."""
+    stamp = curated_stamp()
     if known is not None and known.stamp == stamp:
         return known
     rows = CuratedAnswer.in_force().values_list("pk", "question", "wordings")[:MOST]

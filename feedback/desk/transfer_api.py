@@ -29,8 +29,8 @@ from feedback.curation.transfer.imports import (
     import_take_back,
 )
 from feedback.desk.transfer_pages import (
-    WRONG_SHOWN,
     csv_response,
+    first_wrong,
     may_take_back,
     reason_of,
     wrong_rows,
@@ -252,8 +252,8 @@ def _data(row: CurationImport) -> dict[str, Any]:
         "done": row.done,
         "counts": row.counts or zero,
         "unread": row.unread,
-        "wrong": [{"row": one["row"], "reason": reason_of(one)} for one in row.wrong[:WRONG_SHOWN]],
-        "kept": len(row.kept),
+        "wrong": [{"row": one["row"], "reason": reason_of(one)} for one in first_wrong(row)],
+        "kept": row.kept_rows,
         "can_take_back": may_take_back(row),
         "error": localized_text(row.error["text"], row.error["wording"]) if row.error else None,
         "created_at": row.created_at,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -31,6 +33,7 @@ from ragsite.core.localized import localized_text
 from ragsite.core.messages import worded
 
 WRONG_SHOWN = 100
+PARTS_READ = 10  # of an import at once, of up to a hundred rows each
 IMPORTS_SHOWN = 20
 LISTS = {
     CurationImport.Kind.CURATED: "review_curated",
@@ -80,6 +83,7 @@ def import_page(request: HttpRequest, *, access: DeskAccess, import_id: UUID) ->
     if request.method == "POST":
         return _act(request, row)
     is_open = row.state in CurationImport.WORKED_ON
+    wrong = first_wrong(row)
     written = row.counts.get("new", 0) + row.counts.get("changed", 0)
     context = {
         "section": "review",
@@ -88,15 +92,15 @@ def import_page(request: HttpRequest, *, access: DeskAccess, import_id: UUID) ->
         "open": is_open,
         "written": written,
         "counts": _counts(row),
-        "wrong": [_wrong(one) for one in row.wrong[:WRONG_SHOWN]],
-        "wrong_left": max(0, len(row.wrong) - WRONG_SHOWN),
+        "wrong": [_wrong(one) for one in wrong],
+        "wrong_left": max(0, row.counts.get("wrong", 0) - len(wrong)),
         "samples": _samples(row),
         "error": localized_text(row.error["text"], row.error["wording"]) if row.error else "",
-        "can_discard": row.state in (State.READY, State.FAILED) and not row.undo,
+        "can_discard": row.state in (State.READY, State.FAILED) and not row.written,
         "can_take_back": may_take_back(row),
         "until": row.created_at + KEPT,
-        "steps": len(row.undo) if row.state == State.UNDOING else row.total,
-        "taken_back": len(row.undo) - len(row.kept),
+        "steps": row.written if row.state == State.UNDOING else row.total,
+        "taken_back": row.written - row.kept_rows,
     }
     return render(request, "review/import.html", context)
 
@@ -135,8 +139,19 @@ def csv_response(text: str, name: str) -> HttpResponse:
 
 def wrong_rows(row: CurationImport) -> str:
     """Those that were not taken, in the columns of their file, with what is wrong with each."""
-    rows = [[*one["cells"], reason_of(one)] for one in row.wrong]
+    rows = [[*one["cells"], reason_of(one)] for one in _wrong_of(row)]
     return table_write([[*row.columns, ERROR_COLUMN], *rows])
+
+
+def first_wrong(row: CurationImport) -> list[dict[str, Any]]:
+    """At most WRONG_SHOWN."""
+    return list(islice(_wrong_of(row), WRONG_SHOWN))
+
+
+def _wrong_of(row: CurationImport) -> Iterator[dict[str, Any]]:
+    parts = row.parts.exclude(wrong=[]).order_by("start").values_list("wrong", flat=True)
+    for wrong in parts.iterator(PARTS_READ):
+        yield from wrong
 
 
 def reason_of(wrong: dict[str, Any]) -> str:
@@ -144,7 +159,7 @@ def reason_of(wrong: dict[str, Any]) -> str:
 
 
 def may_take_back(row: CurationImport) -> bool:
-    is_written = row.state in (State.DONE, State.FAILED) and bool(row.undo)
+    is_written = row.state in (State.DONE, State.FAILED) and row.written > row.kept_rows
     return is_written and timezone.now() <= row.created_at + KEPT
 
 

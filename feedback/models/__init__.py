@@ -6,7 +6,7 @@ revisions    Revision, Boost, FeedbackState: boosts made of the evidence, and wh
 gaps         KnowledgeGap, GapQuestion, GapDocument: what the documents do not answer, as to-dos
 requests     GapRequest, GapRequestSource: questions that were sent to a person
 curation     GoldenQuestion, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
-imports      CurationImport: files of such answers and questions on their way in
+imports      CurationImport, CurationImportPart: files of such answers and questions on their way in
 """
 
 from feedback.models.curation import CuratedAnswer, CuratedSource, GoldenQuestion, ManualBoost
@@ -17,7 +17,7 @@ from feedback.models.evidence import (
     RatedQuestion,
 )
 from feedback.models.gaps import GapDocument, GapQuestion, KnowledgeGap
-from feedback.models.imports import CurationImport
+from feedback.models.imports import CurationImport, CurationImportPart
 from feedback.models.ratings import Rating
 from feedback.models.requests import GapRequest, GapRequestSource
 from feedback.models.revisions import Boost, FeedbackState, Revision, round_report
@@ -27,6 +27,7 @@ __all__ = [
     "CuratedAnswer",
     "CuratedSource",
     "CurationImport",
+    "CurationImportPart",
     "Evidence",
     "FeedbackState",
     "GapDocument",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -68,7 +70,8 @@ class GapQuestion(models.Model):
 
 
 class GapDocument(models.Model):
-    """A document that was added for a gap. `asked`: whether the gap's questions were asked again since it is ready."""
+    """A document that was added for a gap. asked: whether the gap's questions were asked again since it is ready.
+    problem: {text, wording} of why they could not be, though it is ready."""
 
     id = models.BigAutoField(primary_key=True)
     gap = models.ForeignKey(KnowledgeGap, on_delete=models.CASCADE, related_name="documents")
@@ -77,6 +80,7 @@ class GapDocument(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     asked = models.BooleanField(default=False)
+    problem: Any = models.JSONField(null=True, blank=True)
 
     class Meta:
         ordering = ["-id"]

@@ -43,11 +43,12 @@ class CurationImport(Leased):
     done = models.PositiveIntegerField(default=0)  # of what goes on: rows, or steps back
     counts: Any = models.JSONField(default=dict)  # new, changed, unchanged, wrong
     samples: Any = models.JSONField(default=dict)  # of the first three: [row's number, question]
-    wrong: Any = models.JSONField(default=list)  # {row, text, wording, cells}
     columns: Any = models.JSONField(default=list)  # of the file
     unread: Any = models.JSONField(default=list)  # columns that nobody knows
-    undo: Any = models.JSONField(default=list)  # {id, before, after}, see `take_back`
-    kept: Any = models.JSONField(default=list)  # questions that a taking back has left alone
+    written = models.PositiveIntegerField(default=0, db_default=0)  # rows that can be taken back
+    kept_rows = models.PositiveIntegerField(  # of these, that a taking back has left alone
+        default=0, db_default=0
+    )
     error: Any = models.JSONField(null=True, blank=True)  # {text, wording}
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -58,3 +59,31 @@ class CurationImport(Leased):
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()}: {self.file_name}"
+
+
+class CurationImportPart(models.Model):
+    """Rows of a file that are checked, written and taken back in one transaction.
+
+    start: the place of the first one among the rows of the file, from 0; lines: how many. seen: of those that can be
+    written, by the row's number, a digest of what was stored when they were checked; empty: nothing. wrong: {row, label,
+    text, wording, cells}. undo: {id, before, by, after}, see `take_back`; written: how many. kept: ids of these that
+    a taking back has left alone; None: they have not been taken back.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    of = models.ForeignKey(CurationImport, on_delete=models.CASCADE, related_name="parts")
+    start = models.PositiveIntegerField()
+    lines = models.PositiveIntegerField()
+    seen: Any = models.JSONField(default=dict)
+    wrong: Any = models.JSONField(default=list)
+    undo: Any = models.JSONField(default=list)
+    written = models.PositiveIntegerField(default=0)
+    kept: Any = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["of", "start"]
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["of", "start"], name="import_part_once")]
+
+    def __str__(self) -> str:
+        return f"{self.of_id}: {self.start}"

@@ -22,8 +22,9 @@ class GapRequest(models.Model):
 
     It goes with its conversation. Where the asker's account is deleted while it is open, the question stays without
     name, remark and conversation. collection: None where it is the curators', also because it was deleted; `sent_to`
-    says which it was. key: as of a `GapQuestion`. reply: an answer as Markdown, or why it is declined. times: that it
-    was sent, since one that is withdrawn may be sent again.
+    says which it was. key: as of a `GapQuestion`. reply: an answer as Markdown, or why it is declined. dismissed_at:
+    since then a curator has said that the reply becomes no checked answer. times: that it was sent, since one that is
+    withdrawn may be sent again.
     """
 
     class State(models.TextChoices):
@@ -60,6 +61,7 @@ class GapRequest(models.Model):
     curated = models.ForeignKey(
         CuratedAnswer, null=True, on_delete=models.SET_NULL, related_name="+"
     )
+    dismissed_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["-sent_at", "pk"]

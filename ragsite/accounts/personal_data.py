@@ -71,6 +71,7 @@ OWNED = {  # the way from a row to its person → tables, in the order in which 
     "made_by": ("chat.Replay",),
     "asker": ("feedback.GapRequest",),
     "by": ("chat.DeskEvent", "feedback.CurationImport"),
+    "of__by": ("feedback.CurationImportPart",),
 }
 # Secrets, and what is the site's own.
 LEFT_OUT = {
@@ -83,6 +84,7 @@ LEFT_OUT = {
     "lease_expires_at",
     "credentials",
     "undo",
+    "seen",
 }
 # Table → rows in one transaction; a document has up to thousands of chunks. What is left goes by cascade.
 ERASED = {

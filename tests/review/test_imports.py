@@ -17,6 +17,7 @@ from chat.models import DeskEvent
 from feedback.curation.curated import CuratedPassage, curated_save
 from feedback.curation.golden import golden_save
 from feedback.curation.transfer import exports, imports
+from feedback.curation.transfer.golden import GoldenResource
 from feedback.models import CuratedAnswer, CurationImport, GoldenQuestion
 from ragsite.operations.retention import retention_work
 from retrieval.models import Chunk, Collection
@@ -68,6 +69,10 @@ def exported(client: Client, kind: str) -> str:
 
 def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
+
+
+def wrong_of(row: CurationImport) -> list[dict[str, Any]]:
+    return [one for part in row.parts.all() for one in part.wrong]
 
 
 # ------------------------------------------------------------------------------------------------ test questions
@@ -169,7 +174,7 @@ def test_an_import_is_taken_back_but_what_was_changed_since_stays(library: Colle
     acted(client, row, "confirm")
     GoldenQuestion.objects.filter(text="B?").update(text="B, please?")
     row = acted(client, row, "take_back")
-    assert row.state == "undone" and len(row.kept) == 1
+    assert row.state == "undone" and row.kept_rows == 1
     old.refresh_from_db()
     assert old.expects == "CLARIFY"
     assert set(GoldenQuestion.objects.values_list("text", flat=True)) == {"Old?", "B, please?"}
@@ -246,7 +251,7 @@ def test_rows_that_contradict_each_other_are_named(library: Collection) -> None:
         f"{HEAD}\nA?,library,,Loans\n A? ,library,,Hours\nB?,library,,Loans,more\nC?,library,MAYBE,\n"
         f"{'x' * 4001},library,,Loans\nD?,,,Loans\n",
     )
-    reasons = {one["row"]: one["text"] for one in row.wrong}
+    reasons = {one["row"]: one["text"] for one in wrong_of(row)}
     assert row.counts["new"] == 1 and reasons[3] == "Row 2 is about the same question."
     assert "more cells" in reasons[4] and "One of" in reasons[5]
     assert "4000" in reasons[6] and reasons[7] == "Name a collection."
@@ -324,19 +329,19 @@ def test_many_rows_with_three_bad_ones_are_written_by_a_worker_once_though_one_w
     row.refresh_from_db()
     assert row.state == "done" and GoldenQuestion.objects.count() == 247
     assert row.counts == {"new": 247, "changed": 0, "unchanged": 0, "wrong": 3}
-    assert [one["row"] for one in row.wrong] == [9, 125, 251] and len(row.undo) == 247
+    assert [one["row"] for one in wrong_of(row)] == [9, 125, 251] and row.written == 247
 
 
 def _one_batch_then_killed(row: CurationImport) -> None:
     class Killed(BaseException):
         pass
 
-    written = imports._count
+    counted = imports._count
 
     def count(*args: Any) -> None:
         if args[0].done:
             raise Killed
-        written(*args)
+        counted(*args)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(imports, "_count", count)
@@ -356,7 +361,7 @@ def test_a_checked_answer_comes_in_with_its_passage_and_goes_out_the_same(loans:
         "curated",
         f'{CHECKED}\n{QUESTION},"book limit\nloans","Ten [1].",2099-12-31,library,Rules,may borrow ten books\n',
     )
-    assert row.counts["new"] == 1, row.wrong
+    assert row.counts["new"] == 1, wrong_of(row)
     acted(client, row, "confirm")
     made = CuratedAnswer.objects.get()
     assert (made.question, made.wordings, made.text) == (
@@ -404,7 +409,7 @@ def test_a_checked_answer_that_cannot_be_given_is_a_bad_row(
     curated_save(by=curator, question=QUESTION, text="Ten [1].", passages=[shown])
     row = sent(client_of(curator), "curated", f"{CHECKED}\n{cells}\n")
     if reason:
-        assert reason in row.wrong[0]["text"]
+        assert reason in wrong_of(row)[0]["text"]
     else:
         assert row.counts["changed"] == 1
 
@@ -446,7 +451,125 @@ def test_a_checked_answer_of_a_hidden_collection_is_neither_taken_out_nor_replac
         status="ready",
     )
     row = sent(client, "curated", f"{CHECKED}\n{QUESTION},,So [1].,,mine,M,{mine.text}\n")
-    assert "already has another" in row.wrong[0]["text"]
+    assert "already has another" in wrong_of(row)[0]["text"]
+
+
+# ------------------------------------------------------------------------------------------------ others meanwhile
+def test_what_another_import_has_written_since_the_check_is_not_overwritten(
+    library: Collection,
+) -> None:
+    golden_save(by=person("Curators"), text="Old?", collection=library, expects="CLARIFY")
+    mine, other = client_of(person("Curators")), client_of(person("Curators"))
+    row = sent(
+        mine, "golden", f"{HEAD}\nOld?,library,NO_ANSWER,\nNew?,library,,Loans\nB?,library,,Loans\n"
+    )
+    theirs = sent(other, "golden", f"{HEAD}\nOld?,library,,Hours\nNew?,library,,Hours\n")
+    assert row.counts["new"] == theirs.counts["new"] + 1 == 2
+    acted(other, theirs, "confirm")
+    row = acted(mine, row, "confirm")
+    assert row.counts == {"new": 1, "changed": 0, "unchanged": 0, "wrong": 2}
+    page = mine.get(reverse("review_import", args=[row.pk])).content.decode()
+    assert page.count("Somebody else has changed or added this since the file was checked") == 2
+    answered = GoldenQuestion.objects.filter(documents__title="Hours")
+    assert set(answered.values_list("text", flat=True)) == {"Old?", "New?"}
+
+
+def test_a_wording_that_another_curator_takes_in_the_middle_of_an_import_stays_theirs(
+    loans: Chunk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "BATCH", 1)
+    client = client_of(person("Curators"))
+    cells = "So [1].,,library,Rules,ten books"
+    row = sent(
+        client, "curated", f"{CHECKED}\nFirst?,,{cells}\nSecond?,,{cells}\nThird?,,{cells}\n"
+    )
+    assert row.counts["new"] == 3
+    counted = imports._count
+    shown = CuratedPassage(loans.document_id, "Rules", loans.text)
+    lam = person("Curators")
+
+    def meanwhile(*args: Any) -> None:
+        counted(*args)
+        if args[0].done == 0:
+            curated_save(
+                by=lam, question="Else?", wordings=["second"], text="So [1].", passages=[shown]
+            )
+
+    monkeypatch.setattr(imports, "_count", meanwhile)
+    row = acted(client, row, "confirm")
+    assert row.counts == {"new": 2, "changed": 0, "unchanged": 0, "wrong": 1}
+    assert "already has another" in wrong_of(row)[0]["text"]
+    questions = CuratedAnswer.in_force().values_list("question", flat=True)
+    assert set(questions) == {"First?", "Else?", "Third?"}
+
+
+@pytest.mark.parametrize("kind", ["golden", "curated"])
+def test_many_rows_are_taken_back_by_few_statements(
+    kind: str, loans: Chunk, django_assert_max_num_queries: Any
+) -> None:
+    head, cells = {
+        "golden": (HEAD, "library,,Loans"),
+        "curated": (CHECKED, ",So [1].,,library,Rules,ten books"),
+    }[kind]
+    client = client_of(person("Curators"))
+    lines = [f"Question {number}?,{cells}" for number in range(100)]
+    row = acted(client, sent(client, kind, "\n".join([head, *lines])), "confirm")
+    assert row.written == 100
+    with django_assert_max_num_queries(60):
+        row = acted(client, row, "take_back")
+    assert (row.state, row.done, row.kept_rows) == ("undone", 100, 0)
+    assert not GoldenQuestion.objects.exists() and not CuratedAnswer.in_force().exists()
+
+
+def test_what_is_taken_back_is_whose_it_was_and_takes_no_words_from_another(loans: Chunk) -> None:
+    mei, lam = person("Curators", username="mei"), person("Curators")
+    library = loans.document.collection
+    shown = CuratedPassage(loans.document_id, "Rules", loans.text)
+    first = golden_save(by=mei, text="A?", collection=library, expects="CLARIFY")
+    second = golden_save(by=mei, text="B?", collection=library, expects="CLARIFY")
+    answer = curated_save(by=mei, question=QUESTION, text="Ten [1].", passages=[shown])
+    client = client_of(lam)
+    row = sent(
+        client,
+        "golden",
+        f"id,{HEAD}\n{first.pk},A now?,library,NO_ANSWER,\n{second.pk},B?,library,NO_ANSWER,\n",
+    )
+    row = acted(client, row, "confirm")
+    changed = sent(
+        client, "curated", f"{CHECKED}\n{QUESTION},,Ten books [1].,,library,Rules,ten books\n"
+    )
+    changed = acted(client, changed, "confirm")
+    golden_save(by=lam, text="A?", collection=library, expects="CLARIFY")
+    row = acted(client, row, "take_back")
+    assert (row.state, row.kept_rows) == ("undone", 1)
+    acted(client, changed, "take_back")
+    for one in (first, second, answer):
+        one.refresh_from_db()
+    assert (first.text, second.expects, second.created_by) == ("A now?", "CLARIFY", mei)
+    assert (answer.text, answer.created_by) == ("Ten [1].", mei)
+    assert answer.sources.get().text == loans.text
+
+
+def test_a_taking_back_that_broke_off_goes_on_where_it_was(
+    library: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "BATCH", 1)
+    client = client_of(person("Curators"))
+    row = sent(client, "golden", f"{HEAD}\nA?,library,,Loans\nB?,library,,Loans\n")
+    row = acted(client, row, "confirm")
+    take_back = GoldenResource.take_back
+
+    def broken(self: GoldenResource, steps: Any) -> list[str]:
+        if GoldenQuestion.objects.count() == 1:
+            raise RuntimeError
+        return take_back(self, steps)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GoldenResource, "take_back", broken)
+        assert acted(client, row, "take_back").state == "failed"
+    row = acted(client, row, "take_back")
+    assert (row.state, row.done, row.kept_rows) == ("undone", 2, 0)
+    assert not GoldenQuestion.objects.exists()
 
 
 # ------------------------------------------------------------------------------------------------ API

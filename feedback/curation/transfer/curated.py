@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 from import_export.fields import Field
 
-from feedback.curation.curated import MOST, curated_end
+from feedback.curation.curated import MOST, Stamp, curated_stamp
 from feedback.curation.transfer.csv_table import CsvRow
 from feedback.curation.transfer.curated_cells import (
     MAX_QUESTION,
@@ -30,7 +30,7 @@ from feedback.curation.transfer.curated_cells import (
     wordings_cell,
 )
 from feedback.curation.transfer.documents import document_names
-from feedback.curation.transfer.resource import CurationResource, Values, digest
+from feedback.curation.transfer.resource import CurationResource, Values, authors_left, digest
 from feedback.models import CuratedAnswer, CuratedSource
 from ragsite.core.errors import AppError, ConflictError, InvalidInputError
 from ragsite.core.messages import worded
@@ -73,7 +73,9 @@ class CuratedResource(CurationResource):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._by_id: dict[UUID, CuratedAnswer] = {}
-        self._holders: dict[tuple[str, ...], UUID] | None = None  # of a wording in force
+        self._holders: dict[tuple[str, ...], UUID] = {}  # of a wording in force
+        self._stamp: Stamp | None = None  # of the answers that these are of
+        self._checked: dict[UUID, list[str]] = {}  # wordings of rows that are not stored
         self._left = MOST
         self._names: dict[UUID, str] = {}
         self._documents: dict[UUID, Document] = {}
@@ -140,18 +142,35 @@ class CuratedResource(CurationResource):
         self.named.load(wanted)
 
     def _load_wordings(self) -> None:
-        """Of all answers in force, once."""
-        if self._holders is not None:
+        """Of all answers in force, again where somebody else has changed one since: another import, or a curator. In a
+        transaction that has called `one_at_a_time`."""
+        stamp = curated_stamp()
+        if stamp == self._stamp:
             return
+        self._stamp = stamp
         self._holders = {}
         rows = CuratedAnswer.in_force().values_list("pk", "question", "wordings")
+        keys = set(self._checked)
         for key, question, wordings in rows:
-            self._left -= 1
-            for line in (question, *wordings):
-                self._holders[wording(line).words] = key
+            keys.add(key)
+            self._hold(key, self._checked.get(key, [question, *wordings]))
+        for key, lines in self._checked.items():
+            self._hold(key, lines)
+        self._left = MOST - len(keys)
+
+    def _hold(self, key: UUID, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._holders.setdefault(wording(line).words, key)
+
+    def _let_go(self, values: Values) -> None:
+        for line in (values["question"], *values["wordings"]):
+            self._holders.pop(wording(line).words, None)
+
+    def all_written(self) -> None:
+        self._stamp = curated_stamp()
 
     def _holder(self, question: str) -> UUID | None:
-        return (self._holders or {}).get(wording(question).words)
+        return self._holders.get(wording(question).words)
 
     def read(self, cells: Mapping[str, str]) -> tuple[CuratedAnswer | None, UUID, Values]:
         question = question_cell(cells)
@@ -249,14 +268,14 @@ class CuratedResource(CurationResource):
             return kept
 
     def accepted(self, key: UUID, values: Values) -> None:
-        holders = self._holders if self._holders is not None else {}
         if self._before is None:
             self._left -= 1
         else:
-            for line in (self._before["question"], *self._before["wordings"]):
-                holders.pop(wording(line).words, None)
-        for line in (values["question"], *values["wordings"]):
-            holders[wording(line).words] = key
+            self._let_go(self._before)
+        lines = [values["question"], *values["wordings"]]
+        self._hold(key, lines)
+        if self._is_check:
+            self._checked[key] = lines
 
     def stored(self, instance: CuratedAnswer) -> Values:
         expires = instance.expires_at
@@ -277,40 +296,78 @@ class CuratedResource(CurationResource):
         instance.wordings = values["wordings"]
         instance.text = values["answer"]
         instance.expires_at = datetime.fromisoformat(expires) if expires else None
-        instance.created_by = self.by
 
     def write_relations(self, instance: CuratedAnswer, values: Values) -> None:
         if self._before is not None:
             CuratedSource.objects.filter(answer=instance).delete()
-        sources = []
-        for marker, source in enumerate(values["sources"], 1):
-            row = CuratedSource(answer=instance, marker=marker, title=source["title"])
-            row.document_id = UUID(source["document"])
-            row.text = source["text"]
-            sources.append(row)
-        CuratedSource.objects.bulk_create(sources)
+        CuratedSource.objects.bulk_create(_sources(instance, values))
 
-    def take_back(self, step: Mapping[str, Any]) -> bool:
-        row = self.rows().filter(pk=step["id"]).first()
-        if row is None or digest(self.stored(row)) != step["after"]:
-            return False
-        before = step["before"]
-        if before is None:
-            curated_end(answer=row, by=self.by)
-            return True
+    def take_back(self, steps: Sequence[Mapping[str, Any]]) -> list[str]:
+        ids = [UUID(step["id"]) for step in steps]
+        rows = self.rows().select_for_update(of=("self",)).in_bulk(ids)
+        unchanged = [step for step in steps if self._is_unchanged(rows, step)]
+        added = [step["id"] for step in unchanged if step["before"] is None]
+        CuratedAnswer.objects.filter(pk__in=added).update(ended_at=timezone.now(), ended_by=self.by)
         self._load_wordings()
+        changed = []
+        for step in unchanged:
+            if step["before"] is not None and self._is_free(rows[UUID(step["id"])], step["before"]):
+                changed.append(step)
+        self._restore(rows, changed)
+        self.all_written()
+        done = {*added, *(step["id"] for step in changed)}
+        return [step["id"] for step in steps if step["id"] not in done]
+
+    def _is_unchanged(self, rows: Mapping[UUID, CuratedAnswer], step: Mapping[str, Any]) -> bool:
+        row = rows.get(UUID(step["id"]))
+        return row is not None and digest(self.stored(row)) == step["after"]
+
+    def _is_free(self, row: CuratedAnswer, before: Values) -> bool:
+        """Whether its former wordings can be its own again; then they are."""
+        lines = [before["question"], *before["wordings"]]
         try:
-            self._check_holders(row.pk, (before["question"], *before["wordings"]))
+            self._check_holders(row.pk, lines)
         except ConflictError:
             return False
-        self._before = self.stored(row)
-        self.set_fields(row, before)
-        row.save()
-        self.write_relations(row, before)
+        self._let_go(self.stored(row))
+        self._hold(row.pk, lines)
         return True
+
+    def _restore(
+        self, rows: Mapping[UUID, CuratedAnswer], steps: Sequence[Mapping[str, Any]]
+    ) -> None:
+        authors = authors_left(steps)
+        now = timezone.now()
+        restored = []
+        sources: list[CuratedSource] = []
+        for step in steps:
+            row = rows[UUID(step["id"])]
+            self.set_fields(row, step["before"])
+            row.created_by_id = step["by"] if step["by"] in authors else None
+            row.updated_at = now
+            restored.append(row)
+            sources += _sources(row, step["before"])
+        columns = ["question", "wordings", "text", "expires_at", "created_by", "updated_at"]
+        CuratedAnswer.objects.bulk_update(restored, columns)
+        CuratedSource.objects.filter(answer__in=restored).delete()
+        CuratedSource.objects.bulk_create(sources)
 
 
 # ------------------------------------------------------------------------------------------------ sources
+def _sources(answer: CuratedAnswer, values: Values) -> list[CuratedSource]:
+    """Under the markers of the text, from 1."""
+    return [
+        CuratedSource(
+            answer=answer,
+            marker=marker,
+            title=source["title"],
+            document_id=UUID(source["document"]),
+            text=source["text"],
+        )
+        for marker, source in enumerate(values["sources"], 1)
+    ]
+
+
 def _source_of(document: Document, passage: str) -> dict[str, str]:
     """The passage of the document that holds these words. Raises InvalidInputError."""
     chunks = Chunk.objects.filter(document=document, document__superseded_at=None)

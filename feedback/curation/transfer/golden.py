@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils import timezone
 from import_export.fields import Field
 
 from feedback.curation.golden import golden_check, golden_list
 from feedback.curation.transfer.csv_table import CsvRow
 from feedback.curation.transfer.documents import document_names
-from feedback.curation.transfer.resource import CurationResource, Values, digest
+from feedback.curation.transfer.resource import CurationResource, Values, authors_left, digest
 from feedback.models import GoldenQuestion
 from ragsite.core.errors import AppError, ConflictError, InvalidInputError
 from ragsite.core.messages import worded
@@ -146,7 +147,6 @@ class GoldenResource(CurationResource):
         instance.collection_id = UUID(values["collection"])
         instance.expects = values["expects"]
         instance.from_answer = values["from_answer"]
-        instance.created_by = self.by
 
     def write_relations(self, instance: GoldenQuestion, values: Values) -> None:
         """One statement for a new one: thousands of rows hold up whoever else writes."""
@@ -158,20 +158,65 @@ class GoldenResource(CurationResource):
             through(goldenquestion_id=instance.pk, document_id=key) for key in values["documents"]
         )
 
-    def take_back(self, step: Mapping[str, Any]) -> bool:
-        row = self.rows().filter(pk=step["id"]).first()
-        if row is None or digest(self.stored(row)) != step["after"]:
-            return False
-        if step["before"] is None:
-            row.delete()
-            return True
-        if not self.named.collections().filter(pk=step["before"]["collection"]).exists():
-            return False
-        self._before = self.stored(row)
-        self.set_fields(row, step["before"])
-        row.save()
-        self.write_relations(row, step["before"])
-        return True
+    def take_back(self, steps: Sequence[Mapping[str, Any]]) -> list[str]:
+        ids = [UUID(step["id"]) for step in steps]
+        rows = self.rows().select_for_update(of=("self",)).in_bulk(ids)
+        unchanged = [step for step in steps if self._is_unchanged(rows, step)]
+        added = [step["id"] for step in unchanged if step["before"] is None]
+        GoldenQuestion.objects.filter(pk__in=added).delete()
+        changed = self._free([step for step in unchanged if step["before"] is not None])
+        self._restore(rows, changed)
+        done = {*added, *(step["id"] for step in changed)}
+        return [step["id"] for step in steps if step["id"] not in done]
+
+    def _is_unchanged(self, rows: Mapping[UUID, GoldenQuestion], step: Mapping[str, Any]) -> bool:
+        row = rows.get(UUID(step["id"]))
+        return row is not None and digest(self.stored(row)) == step["after"]
+
+    def _free(self, steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Those whose former words and collection can be theirs again."""
+        before = [step["before"] for step in steps]
+        collections = {UUID(values["collection"]) for values in before}
+        known = set(
+            self.named.collections().filter(pk__in=collections).values_list("pk", flat=True)
+        )
+        same = GoldenQuestion.objects.filter(
+            collection__in=collections, text__in=[values["question"] for values in before]
+        )
+        holders = {(row.collection_id, row.text): str(row.pk) for row in same}
+        free = []
+        for step in steps:
+            collection = UUID(step["before"]["collection"])
+            holder = holders.get((collection, step["before"]["question"]), step["id"])
+            if collection in known and holder == step["id"]:
+                free.append(step)
+        return free
+
+    def _restore(
+        self, rows: Mapping[UUID, GoldenQuestion], steps: Sequence[Mapping[str, Any]]
+    ) -> None:
+        authors = authors_left(steps)
+        now = timezone.now()
+        restored = []
+        named: list[tuple[UUID, UUID]] = []
+        for step in steps:
+            row = rows[UUID(step["id"])]
+            self.set_fields(row, step["before"])
+            row.created_by_id = step["by"] if step["by"] in authors else None
+            row.updated_at = now
+            restored.append(row)
+            named += [(row.pk, UUID(key)) for key in step["before"]["documents"]]
+        columns = ["text", "collection", "expects", "from_answer", "created_by", "updated_at"]
+        GoldenQuestion.objects.bulk_update(restored, columns)
+        through = GoldenQuestion.documents.through
+        through._default_manager.filter(goldenquestion__in=restored).delete()
+        there = Document.objects.filter(pk__in={key for _, key in named})
+        left = set(there.values_list("pk", flat=True))
+        through._default_manager.bulk_create(
+            through(goldenquestion_id=question, document_id=key)
+            for question, key in named
+            if key in left
+        )
 
 
 def _is_from_answer(cells: Mapping[str, str]) -> bool:

@@ -1,22 +1,26 @@
 """An import's way: the file is checked, a person says so, it is written, and may be taken back for some days.
 
-Each of the three is done in batches, a transaction each, by whoever holds the row's lease: small files at once, large
+Each of the three is done in parts, a transaction each, by whoever holds the row's lease: small files at once, large
 ones by a worker. What a killed process has written counts; the next one goes on behind it.
+
+What is stored may change between the check and the writing, by a curator or by another import. A row of which something
+else is stored by then is not written: whoever imports it has not seen that.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
 from auditlog.context import disable_auditlog
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
 from chat.models import DeskEvent
@@ -25,7 +29,7 @@ from chat.review.roles import desk_access
 from feedback.curation.transfer.csv_table import CsvRow, CsvTable, table_read, table_text
 from feedback.curation.transfer.exports import RESOURCES
 from feedback.curation.transfer.resource import CurationResource, RowOutcome
-from feedback.models import CurationImport
+from feedback.models import CurationImport, CurationImportPart
 from feedback.rounds.deletions import one_at_a_time
 from ragsite.core.errors import AppError, ConflictError, NotFoundError
 from ragsite.core.leases import Lease, LeaseLostError, run_out
@@ -47,7 +51,7 @@ logger = logging.getLogger(__name__)
 # ------------------------------------------------------------------------------------------------ by people
 def imports_list(*, by: User) -> QuerySet[CurationImport]:
     """A person's own, the newest first, without what only one page shows."""
-    return CurationImport.objects.filter(by=by).defer("text", "wrong", "undo", "samples", "kept")
+    return CurationImport.objects.filter(by=by).defer("text", "samples")
 
 
 def import_get(*, by: User, import_id: UUID) -> CurationImport:
@@ -90,19 +94,19 @@ def import_confirm(*, row: CurationImport) -> CurationImport:
 def import_discard(*, row: CurationImport) -> None:
     """A file that nothing came of. Raises ConflictError."""
     waiting = (State.CHECKING, State.READY, State.FAILED)
-    rows = CurationImport.objects.filter(pk=row.pk, state__in=waiting, undo=[])
+    rows = CurationImport.objects.filter(pk=row.pk, state__in=waiting, written=0)
     if not rows.delete()[0]:
         raise ConflictError(worded("This file has been imported: take it back instead."))
 
 
 def import_take_back(*, row: CurationImport) -> CurationImport:
     """All that it wrote, but what has been changed since. Raises ConflictError."""
-    former = State.FAILED if row.state == State.FAILED and row.undo else State.DONE
+    former = State.FAILED if row.state == State.FAILED and row.written else State.DONE
     too_late = worded("This import cannot be taken back any more.")
-    if timezone.now() > row.created_at + KEPT:
+    if not row.written or timezone.now() > row.created_at + KEPT:
         raise ConflictError(too_late)
     _turn(row, former, State.UNDOING, too_late)
-    return _go_on(row, steps=len(row.undo))
+    return _go_on(row, steps=row.written)
 
 
 def _turn(row: CurationImport, former: str, state: str, refusal: str) -> None:
@@ -144,9 +148,8 @@ def _work(import_id: UUID) -> bool:
     try:
         desk_access(row.by, "curate")
         resource = RESOURCES[row.kind](by=row.by)
-        act = _undo if row.state == State.UNDOING else _take_in
         with disable_auditlog():  # an import is one entry of the log
-            act(row, row.by, resource, lease)
+            ACTS[State(row.state)](row, row.by, resource, lease)
     except LeaseLostError:
         return False
     except AppError as error:
@@ -162,80 +165,105 @@ def _fail(lease: Lease, message: str) -> None:
     lease.release(state=State.FAILED, error=error, finished_at=timezone.now())
 
 
-def _take_in(row: CurationImport, by: User, resource: CurationResource, lease: Lease) -> None:
-    """Check the file, or write it."""
-    dry_run = row.state == State.CHECKING
-    if dry_run or not row.done:
-        row.counts = dict.fromkeys(("new", "changed", "unchanged", "wrong"), 0)
-        row.samples = {}
-        row.wrong = []
-        row.undo = []
-        row.done = 0
+def _check(row: CurationImport, by: User, resource: CurationResource, lease: Lease) -> None:
+    """What a killed process had found is found anew: later rows may repeat it."""
+    _begin(row, wrong=0)
+    row.parts.all().delete()
     lines = _table(row.kind, row.text).lines
-    for start in range(
-        0, row.done, BATCH
-    ):  # what a killed process has read: later rows may repeat it
-        with transaction.atomic():
-            resource.take_in(lines[start : start + BATCH], dry_run=True)
     while batch := lines[row.done : row.done + BATCH]:
         with transaction.atomic():
             lease.check()
             one_at_a_time()  # another curator may be making the same
-            outcomes = resource.take_in(batch, dry_run=dry_run)
-            _count(row, batch, outcomes)
-            row.undo += resource.undo
-            resource.undo = []
-            lease.renew(
-                done=row.done,
-                counts=row.counts,
-                samples=row.samples,
-                wrong=row.wrong,
-                undo=row.undo,
+            outcomes = resource.take_in(batch, dry_run=True)
+            wrong = _wrong_rows(row.columns, batch, outcomes)
+            CurationImportPart.objects.create(
+                of=row, start=row.done, lines=len(batch), seen=resource.seen, wrong=wrong
             )
-    with transaction.atomic():
-        if dry_run:
-            lease.release(state=State.READY)
-        elif lease.release(state=State.DONE, text="", finished_at=timezone.now()):
-            file_log(user=by, kind=DeskEvent.Kind.IMPORT, what=row.kind, counts=row.counts)
+            _count(row, outcomes)
+            row.done += len(batch)
+            lease.renew(done=row.done, counts=row.counts, samples=row.samples)
+    lease.release(state=State.READY)
 
 
-def _count(row: CurationImport, batch: Sequence[CsvRow], outcomes: Sequence[RowOutcome]) -> None:
-    for line, outcome in zip(batch, outcomes, strict=True):
-        row.counts[outcome.kind] += 1
-        if outcome.kind == "wrong":
-            row.wrong.append(_wrong(row.columns, line, outcome))
-            continue
-        samples = row.samples.setdefault(outcome.kind, [])
-        if len(samples) < SAMPLES:
-            samples.append([outcome.number, outcome.label])
-    row.done += len(batch)
-
-
-def _wrong(columns: Sequence[str], line: CsvRow, outcome: RowOutcome) -> dict[str, Any]:
-    return {
-        "row": outcome.number,
-        "label": outcome.label,
-        "text": str(outcome.reason),
-        "wording": wording_of(outcome.reason),
-        "cells": [line.cells.get(name, "") for name in columns],
-    }
-
-
-def _undo(row: CurationImport, by: User, resource: CurationResource, lease: Lease) -> None:
-    """The last one first: what it was made from is there again."""
-    steps: list[Mapping[str, Any]] = list(reversed(row.undo))
-    kept = list(row.kept) if row.done else []
-    while batch := steps[row.done : row.done + BATCH]:
+def _write(row: CurationImport, by: User, resource: CurationResource, lease: Lease) -> None:
+    """What the check took, as it was then."""
+    if not row.done:
+        _begin(row, wrong=row.counts["wrong"])
+    lines = _table(row.kind, row.text).lines
+    for key in row.parts.filter(start__gte=row.done).values_list("pk", flat=True):
         with transaction.atomic():
             lease.check()
             one_at_a_time()
-            kept += [step["id"] for step in batch if not resource.take_back(step)]
-            row.done += len(batch)
-            lease.renew(done=row.done, kept=kept)
+            part = CurationImportPart.objects.get(pk=key)
+            rows = lines[part.start : part.start + part.lines]
+            batch = [line for line in rows if str(line.number) in part.seen]
+            outcomes = resource.take_in(batch, dry_run=False, expected=part.seen)
+            wrong = part.wrong + _wrong_rows(row.columns, batch, outcomes)
+            part.wrong = sorted(wrong, key=itemgetter("row"))
+            part.undo = resource.undo
+            part.written = len(part.undo)
+            part.save(update_fields=["wrong", "undo", "written"])
+            _count(row, outcomes)
+            row.done = part.start + part.lines
+            row.written += part.written
+            lease.renew(done=row.done, counts=row.counts, samples=row.samples, written=row.written)
+    with transaction.atomic():
+        if lease.release(state=State.DONE, text="", finished_at=timezone.now()):
+            file_log(user=by, kind=DeskEvent.Kind.IMPORT, what=row.kind, counts=row.counts)
+
+
+def _begin(row: CurationImport, *, wrong: int) -> None:
+    row.counts = {"new": 0, "changed": 0, "unchanged": 0, "wrong": wrong}
+    row.samples = {}
+    row.done = 0
+
+
+def _count(row: CurationImport, outcomes: Sequence[RowOutcome]) -> None:
+    for outcome in outcomes:
+        row.counts[outcome.kind] += 1
+        samples = row.samples.setdefault(outcome.kind, [])
+        if outcome.kind != "wrong" and len(samples) < SAMPLES:
+            samples.append([outcome.number, outcome.label])
+
+
+def _wrong_rows(
+    columns: Sequence[str], lines: Sequence[CsvRow], outcomes: Sequence[RowOutcome]
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "row": outcome.number,
+            "label": outcome.label,
+            "text": str(outcome.reason),
+            "wording": wording_of(outcome.reason),
+            "cells": [line.cells.get(name, "") for name in columns],
+        }
+        for line, outcome in zip(lines, outcomes, strict=True)
+        if outcome.kind == "wrong"
+    ]
+
+
+def _undo(row: CurationImport, by: User, resource: CurationResource, lease: Lease) -> None:
+    """The last part first: what it was made from is there again. What was taken back before an error stays so."""
+    waiting = row.parts.filter(written__gt=0, kept__isnull=True).order_by("-start")
+    sizes = waiting.order_by().aggregate(steps=Sum("written"))
+    row.done = row.written - (sizes["steps"] or 0)
+    for key in waiting.values_list("pk", flat=True):
+        with transaction.atomic():
+            lease.check()
+            one_at_a_time()
+            part = CurationImportPart.objects.get(pk=key)
+            part.kept = resource.take_back(part.undo[::-1])
+            part.save(update_fields=["kept"])
+            row.done += part.written
+            row.kept_rows += len(part.kept)
+            lease.renew(done=row.done, kept_rows=row.kept_rows)
     with transaction.atomic():
         if lease.release(state=State.UNDONE, finished_at=timezone.now()):
-            counts = {"taken_back": len(steps) - len(kept), "kept": len(kept)}
+            counts = {"taken_back": row.written - row.kept_rows, "kept": row.kept_rows}
             file_log(user=by, kind=DeskEvent.Kind.TAKE_BACK, what=row.kind, counts=counts)
+
+
+ACTS = {State.CHECKING: _check, State.WRITING: _write, State.UNDOING: _undo}
 
 
 # ------------------------------------------------------------------------------------------------ in the end

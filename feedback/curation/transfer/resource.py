@@ -22,11 +22,14 @@ from tablib import Dataset
 
 from feedback.curation.transfer.csv_table import CsvRow
 from feedback.curation.transfer.documents import Named
-from ragsite.core.errors import AppError, InvalidInputError
+from ragsite.core.errors import AppError, ConflictError, InvalidInputError
 from ragsite.core.messages import Sentence, joined, worded
 
 Values = dict[str, Any]
 LABEL_CHARS = 160
+CHANGED_SINCE = worded(
+    "Somebody else has changed or added this since the file was checked. Check the file again."
+)
 
 
 class RowOutcome(NamedTuple):
@@ -61,13 +64,18 @@ class CurationResource(resources.ModelResource):
         super().__init__()
         self.by = by
         self.named = Named(by)
-        self.undo: list[dict[str, Any]] = []  # how the rows that were written are taken back
+        # Of the last rows that were taken in:
+        self.undo: list[dict[str, Any]] = []  # how those that were written are taken back
+        self.seen: dict[str, str] = {}  # by the row's number, a digest of what was stored
         self._row_of: dict[UUID, int] = {}  # what this file has said of, by which row
         self._lines: Sequence[CsvRow] = ()
+        self._is_check = True
+        self._expected: Mapping[str, str] | None = None
         self._found: Model | None = None
         self._key = UUID(int=0)
         self._values: Values = {}
         self._before: Values | None = None
+        self._by: int | None = None  # who had written that
 
     # ---------------------------------------------------------------------------------------- of each kind
     def prepare(self, lines: Sequence[CsvRow]) -> None:
@@ -90,18 +98,31 @@ class CurationResource(resources.ModelResource):
     def write_relations(self, instance: Any, values: Values) -> None:
         raise NotImplementedError
 
-    def take_back(self, step: Mapping[str, Any]) -> bool:
-        """One of `undo`; False: what it wrote has been changed since, and stays."""
+    def all_written(self) -> None:
+        """The rows that were taken in are stored."""
+
+    def take_back(self, steps: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Some of `undo`, the last one first, in a transaction of the caller's. Returns the ids of those that stay, since
+        what they wrote has been changed since."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------- in
-    def take_in(self, lines: Sequence[CsvRow], *, dry_run: bool) -> list[RowOutcome]:
-        """A batch, one outcome a row. In a transaction of the caller's."""
+    def take_in(
+        self, lines: Sequence[CsvRow], *, dry_run: bool, expected: Mapping[str, str] | None = None
+    ) -> list[RowOutcome]:
+        """A batch, one outcome a row. In a transaction of the caller's. expected: `seen` of their check; a row that
+        something else is stored of by now is wrong."""
         self._lines = lines
+        self._is_check = dry_run
+        self._expected = expected
+        self.undo = []
+        self.seen = {}
         dataset = Dataset(headers=list(self.columns))
         for line in lines:
             dataset.append([line.cells.get(name, "") for name in self.columns])
         result: Result = self.import_data(dataset, dry_run=dry_run, use_transactions=True)
+        if not dry_run:
+            self.all_written()
         if result.has_errors():
             errors = [*result.base_errors, *(one for row in result.rows for one in row.errors)]
             raise errors[0].error
@@ -126,10 +147,14 @@ class CurationResource(resources.ModelResource):
                 raise InvalidInputError(
                     worded("Row {number} is about the same question.", number=earlier)
                 )
+            self._before = self.stored(self._found) if self._found is not None else None
+            seen = digest(self._before) if self._before is not None else ""
+            if self._expected is not None and self._expected.get(str(line.number)) != seen:
+                raise ConflictError(CHANGED_SINCE)
         except AppError as error:
             raise ValidationError(sentence_of(error)) from error
         self._row_of[self._key] = line.number
-        self._before = self.stored(self._found) if self._found is not None else None
+        self.seen[str(line.number)] = seen
         self.accepted(self._key, self._values)
 
     def get_or_init_instance(self, instance_loader: Any, row: Any) -> tuple[Model, bool]:
@@ -137,8 +162,10 @@ class CurationResource(resources.ModelResource):
             return self._found, False
         return self._meta.model(pk=self._key), True
 
-    def import_instance(self, instance: Model, row: Any, **kwargs: Any) -> None:
+    def import_instance(self, instance: Any, row: Any, **kwargs: Any) -> None:
+        self._by = instance.created_by_id
         self.set_fields(instance, self._values)
+        instance.created_by = self.by
 
     def skip_row(self, instance: Model, original: Any, row: Any, errors: Any = None) -> bool:
         return self._before == self._values
@@ -151,8 +178,13 @@ class CurationResource(resources.ModelResource):
         if kwargs["dry_run"]:
             return
         self.write_relations(instance, self._values)
-        after = digest(self._values)
-        self.undo.append({"id": str(self._key), "before": self._before, "after": after})
+        step = {
+            "id": str(self._key),
+            "before": self._before,
+            "by": self._by,
+            "after": digest(self._values),
+        }
+        self.undo.append(step)
 
 
 def _outcome(line: CsvRow, row: RowResult, label: str) -> RowOutcome:
@@ -165,6 +197,12 @@ def sentence_of(error: AppError) -> str:
     problems = [one for problems in error.fields.values() for one in problems]
     sentences = [one for one in problems if isinstance(one, Sentence)]
     return joined("; ", sentences) if sentences else error.message
+
+
+def authors_left(steps: Sequence[Mapping[str, Any]]) -> set[int]:
+    """Of those who had written what an import changed, the ones whose accounts are still there."""
+    ids = {step["by"] for step in steps if step["by"] is not None}
+    return set(User.objects.filter(pk__in=ids).values_list("pk", flat=True))
 
 
 def digest(values: Values) -> str:
