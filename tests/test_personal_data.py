@@ -209,6 +209,27 @@ def test_every_table_that_names_an_account_is_given_out_or_known_not_to_be() -> 
     assert named - owned == NOT_OWNED
 
 
+def test_an_export_holds_replies_to_others_but_nothing_else_of_their_questions() -> None:
+    mei, tom = UserFactory(username="mei"), UserFactory(username="tom")
+    request = GapRequest.objects.create(
+        gap=KnowledgeGap.objects.create(),
+        message=answered("Where is the gate?", session=SessionFactory(user=tom)),
+        asker=tom,
+        question="Where is the gate?",
+        key="k",
+        remark="I am Tom.",
+        sent_to="curators",
+        state="answered",
+        reply="By the river.",
+        ended_by=mei,
+    )
+    archive = archive_of(mei)
+    (row,) = json.loads(archive.read("feedback/reply.json"))
+    assert (row["id"], row["reply"]) == (str(request.pk), "By the river.")
+    everything = b"".join(archive.read(name) for name in archive.namelist()).decode()
+    assert "I am Tom." not in everything and "tom" not in everything
+
+
 # ------------------------------------------------------------------------------------------------ deletion
 def rows_of(user_id: int) -> dict[str, int]:
     """Table → rows that name this account, over all tables of the site."""

@@ -11,7 +11,7 @@ import json
 import logging
 import shutil
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import partial, reduce
 from itertools import chain
 from operator import or_
@@ -94,6 +94,8 @@ ERASED = {
     "retrieval.Collection": 20,
 }
 FORGOTTEN = "–"  # in place of a name
+# What is the person's of another's question.
+REPLY = ("id", "question", "state", "reply", "ended_at")
 ACTIONS = {  # of the admin's log, as the log of changes calls them
     ADDITION: AuditEntry.Action.CREATE,
     CHANGE: AuditEntry.Action.UPDATE,
@@ -141,15 +143,9 @@ def export_file(user: User) -> IO[bytes]:
         for label in dict.fromkeys(chain.from_iterable(OWNED.values())):
             names = [field.attname for field in apps.get_model(label)._meta.concrete_fields]
             rows = _rows(label, user).values(*(name for name in names if name not in LEFT_OUT))
-            with archive.open(
-                f"{label.replace('.', '/').lower()}.json", "w", force_zip64=True
-            ) as entry:
-                mark = "["
-                for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
-                    text = json.dumps(row, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder)
-                    entry.write(f"{mark}\n{text}".encode())
-                    mark = ","
-                entry.write(b"[]\n" if mark == "[" else b"\n]\n")
+            _write_rows(archive, label.replace(".", "/").lower(), rows.iterator(ROWS_AT_ONCE))
+        replies = _replies(user).values(*REPLY)
+        _write_rows(archive, "feedback/reply", replies.iterator(ROWS_AT_ONCE))
         for document in (
             _rows("retrieval.Document", user).exclude(file="").iterator(chunk_size=ROWS_AT_ONCE)
         ):
@@ -170,6 +166,23 @@ def export_file(user: User) -> IO[bytes]:
                 archive.writestr(f"{name}.txt", _("This file could not be read."))
     file.seek(0)
     return file
+
+
+def _write_rows(archive: zipfile.ZipFile, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    with archive.open(f"{name}.json", "w", force_zip64=True) as entry:
+        mark = "["
+        for row in rows:
+            text = json.dumps(row, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder)
+            entry.write(f"{mark}\n{text}".encode())
+            mark = ","
+        entry.write(b"[]\n" if mark == "[" else b"\n]\n")
+
+
+def _replies(user: User) -> QuerySet[Any]:
+    """Questions of others that the person answered or declined."""
+    requests = apps.get_model("feedback.GapRequest")._default_manager
+    rows: QuerySet[Any] = requests.filter(ended_by=user).order_by("pk")
+    return rows
 
 
 # ------------------------------------------------------------------------------------------------ deleted
@@ -249,8 +262,7 @@ def _forget_in_answers(user: User) -> None:
         for answer in given.iterator(chunk_size=ROWS_AT_ONCE):
             if answer.curated["id"] in ids:
                 _forget_in_answer(answer, "curated")
-    ended = apps.get_model("feedback.GapRequest")._default_manager.filter(ended_by=user)
-    questions = ended.exclude(message=None).values("message__reply_to")
+    questions = _replies(user).exclude(message=None).values("message__reply_to")
     written = answers.filter(reply_to__in=questions, written_by__isnull=False)
     for answer in written.iterator(chunk_size=ROWS_AT_ONCE):
         _forget_in_answer(answer, "written_by")
