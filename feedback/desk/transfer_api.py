@@ -253,7 +253,7 @@ def _data(row: CurationImport) -> dict[str, Any]:
         "counts": row.counts or zero,
         "unread": row.unread,
         "wrong": [{"row": one["row"], "reason": reason_of(one)} for one in first_wrong(row)],
-        "kept": row.kept_rows,
+        "kept": row.stayed,
         "can_take_back": may_take_back(row),
         "error": localized_text(row.error["text"], row.error["wording"]) if row.error else None,
         "created_at": row.created_at,

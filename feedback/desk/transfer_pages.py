@@ -100,7 +100,7 @@ def import_page(request: HttpRequest, *, access: DeskAccess, import_id: UUID) ->
         "can_take_back": may_take_back(row),
         "until": row.created_at + KEPT,
         "steps": row.written if row.state == State.UNDOING else row.total,
-        "taken_back": row.written - row.kept_rows,
+        "taken_back": row.written - row.stayed,
     }
     return render(request, "review/import.html", context)
 
@@ -159,7 +159,7 @@ def reason_of(wrong: dict[str, Any]) -> str:
 
 
 def may_take_back(row: CurationImport) -> bool:
-    is_written = row.state in (State.DONE, State.FAILED) and row.written > row.kept_rows
+    is_written = row.state in (State.DONE, State.FAILED) and row.written > 0
     return is_written and timezone.now() <= row.created_at + KEPT
 
 

@@ -12,16 +12,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
-            model_name='curationimport',
-            name='kept_rows',
-            field=models.PositiveIntegerField(db_default=0, default=0),
-        ),
-        migrations.AddField(
-            model_name='curationimport',
-            name='written',
-            field=models.PositiveIntegerField(db_default=0, default=0),
-        ),
-        migrations.AddField(
             model_name='gapdocument',
             name='problem',
             field=models.JSONField(blank=True, null=True),
@@ -42,28 +32,13 @@ class Migration(migrations.Migration):
                 ('undo', models.JSONField(default=list)),
                 ('written', models.PositiveIntegerField(default=0)),
                 ('kept', models.JSONField(blank=True, null=True)),
-                ('of', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='feedback.curationimport')),
+                ('stayed', models.PositiveIntegerField(default=0)),
+                ('of', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='feedback.curationimport')),
             ],
             options={
                 'ordering': ['of', 'start'],
                 'default_permissions': (),
                 'constraints': [models.UniqueConstraint(fields=('of', 'start'), name='import_part_once')],
             },
-        ),
-        # Written by nobody any more; dropped once no release writes them.
-        migrations.AlterField(
-            model_name='curationimport',
-            name='kept',
-            field=models.JSONField(default=list, db_default=models.Value([], models.JSONField())),
-        ),
-        migrations.AlterField(
-            model_name='curationimport',
-            name='undo',
-            field=models.JSONField(default=list, db_default=models.Value([], models.JSONField())),
-        ),
-        migrations.AlterField(
-            model_name='curationimport',
-            name='wrong',
-            field=models.JSONField(default=list, db_default=models.Value([], models.JSONField())),
         ),
     ]

@@ -18,8 +18,6 @@ def take_over(apps, schema_editor):
                 )
             )
         CurationImportPart.objects.bulk_create(parts)
-        row.written = len(row.undo)
-        row.save(update_fields=['written'])
 
 
 class Migration(migrations.Migration):
@@ -30,11 +28,4 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunPython(take_over, migrations.RunPython.noop),
-        migrations.SeparateDatabaseAndState(
-            state_operations=[
-                migrations.RemoveField(model_name='curationimport', name='kept'),
-                migrations.RemoveField(model_name='curationimport', name='undo'),
-                migrations.RemoveField(model_name='curationimport', name='wrong'),
-            ],
-        ),
     ]

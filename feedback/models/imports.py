@@ -8,6 +8,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Sum
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.leases import Leased
@@ -45,11 +47,11 @@ class CurationImport(Leased):
     samples: Any = models.JSONField(default=dict)  # of the first three: [row's number, question]
     columns: Any = models.JSONField(default=list)  # of the file
     unread: Any = models.JSONField(default=list)  # columns that nobody knows
-    written = models.PositiveIntegerField(default=0, db_default=0)  # rows that can be taken back
-    kept_rows = models.PositiveIntegerField(  # of these, that a taking back has left alone
-        default=0, db_default=0
-    )
     error: Any = models.JSONField(null=True, blank=True)  # {text, wording}
+    # What the parts hold now; nothing reads these, and a later migration drops them.
+    wrong: Any = models.JSONField(default=list)
+    undo: Any = models.JSONField(default=list)
+    kept: Any = models.JSONField(default=list)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
@@ -60,6 +62,16 @@ class CurationImport(Leased):
     def __str__(self) -> str:
         return f"{self.get_kind_display()}: {self.file_name}"
 
+    @property
+    def written(self) -> int:
+        """How many rows were written."""
+        return self.parts.aggregate(rows=Coalesce(Sum("written"), 0))["rows"]
+
+    @property
+    def stayed(self) -> int:
+        """How many of them a taking back has left alone."""
+        return self.parts.aggregate(rows=Coalesce(Sum("stayed"), 0))["rows"]
+
 
 class CurationImportPart(models.Model):
     """Rows of a file that are checked, written and taken back in one transaction.
@@ -67,11 +79,16 @@ class CurationImportPart(models.Model):
     start: the place of the first one among the rows of the file, from 0; lines: how many. seen: of those that can be
     written, by the row's number, a digest of what was stored when they were checked; empty: nothing. wrong: {row, label,
     text, wording, cells}. undo: {id, before, by, after}, see `take_back`; written: how many. kept: ids of these that
-    a taking back has left alone; None: they have not been taken back.
+    a taking back has left alone, stayed: how many; None: they have not been taken back.
     """
 
     id = models.BigAutoField(primary_key=True)
-    of = models.ForeignKey(CurationImport, on_delete=models.CASCADE, related_name="parts")
+    of = models.ForeignKey(
+        CurationImport,
+        on_delete=models.CASCADE,
+        related_name="parts",
+        db_index=False,  # the constraint's serves
+    )
     start = models.PositiveIntegerField()
     lines = models.PositiveIntegerField()
     seen: Any = models.JSONField(default=dict)
@@ -79,6 +96,7 @@ class CurationImportPart(models.Model):
     undo: Any = models.JSONField(default=list)
     written = models.PositiveIntegerField(default=0)
     kept: Any = models.JSONField(null=True, blank=True)
+    stayed = models.PositiveIntegerField(default=0)
 
     class Meta:
         ordering = ["of", "start"]

@@ -174,7 +174,7 @@ def test_an_import_is_taken_back_but_what_was_changed_since_stays(library: Colle
     acted(client, row, "confirm")
     GoldenQuestion.objects.filter(text="B?").update(text="B, please?")
     row = acted(client, row, "take_back")
-    assert row.state == "undone" and row.kept_rows == 1
+    assert row.state == "undone" and row.stayed == 1
     old.refresh_from_db()
     assert old.expects == "CLARIFY"
     assert set(GoldenQuestion.objects.values_list("text", flat=True)) == {"Old?", "B, please?"}
@@ -517,7 +517,7 @@ def test_many_rows_are_taken_back_by_few_statements(
     assert row.written == 100
     with django_assert_max_num_queries(60):
         row = acted(client, row, "take_back")
-    assert (row.state, row.done, row.kept_rows) == ("undone", 100, 0)
+    assert (row.state, row.done, row.stayed) == ("undone", 100, 0)
     assert not GoldenQuestion.objects.exists() and not CuratedAnswer.in_force().exists()
 
 
@@ -541,7 +541,7 @@ def test_what_is_taken_back_is_whose_it_was_and_takes_no_words_from_another(loan
     changed = acted(client, changed, "confirm")
     golden_save(by=lam, text="A?", collection=library, expects="CLARIFY")
     row = acted(client, row, "take_back")
-    assert (row.state, row.kept_rows) == ("undone", 1)
+    assert (row.state, row.stayed) == ("undone", 1)
     acted(client, changed, "take_back")
     for one in (first, second, answer):
         one.refresh_from_db()
@@ -568,7 +568,7 @@ def test_a_taking_back_that_broke_off_goes_on_where_it_was(
         patch.setattr(GoldenResource, "take_back", broken)
         assert acted(client, row, "take_back").state == "failed"
     row = acted(client, row, "take_back")
-    assert (row.state, row.done, row.kept_rows) == ("undone", 2, 0)
+    assert (row.state, row.done, row.stayed) == ("undone", 2, 0)
     assert not GoldenQuestion.objects.exists()
 
 

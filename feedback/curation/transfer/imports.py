@@ -20,7 +20,7 @@ from uuid import UUID
 from auditlog.context import disable_auditlog
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from chat.models import DeskEvent
@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 # ------------------------------------------------------------------------------------------------ by people
 def imports_list(*, by: User) -> QuerySet[CurationImport]:
     """A person's own, the newest first, without what only one page shows."""
-    return CurationImport.objects.filter(by=by).defer("text", "samples")
+    return CurationImport.objects.filter(by=by).defer("text", "samples", "wrong", "undo", "kept")
 
 
 def import_get(*, by: User, import_id: UUID) -> CurationImport:
@@ -94,8 +94,8 @@ def import_confirm(*, row: CurationImport) -> CurationImport:
 def import_discard(*, row: CurationImport) -> None:
     """A file that nothing came of. Raises ConflictError."""
     waiting = (State.CHECKING, State.READY, State.FAILED)
-    rows = CurationImport.objects.filter(pk=row.pk, state__in=waiting, written=0)
-    if not rows.delete()[0]:
+    rows = CurationImport.objects.filter(pk=row.pk, state__in=waiting)
+    if row.written or not rows.delete()[0]:
         raise ConflictError(worded("This file has been imported: take it back instead."))
 
 
@@ -205,8 +205,7 @@ def _write(row: CurationImport, by: User, resource: CurationResource, lease: Lea
             part.save(update_fields=["wrong", "undo", "written"])
             _count(row, outcomes)
             row.done = part.start + part.lines
-            row.written += part.written
-            lease.renew(done=row.done, counts=row.counts, samples=row.samples, written=row.written)
+            lease.renew(done=row.done, counts=row.counts, samples=row.samples)
     with transaction.atomic():
         if lease.release(state=State.DONE, text="", finished_at=timezone.now()):
             file_log(user=by, kind=DeskEvent.Kind.IMPORT, what=row.kind, counts=row.counts)
@@ -245,21 +244,21 @@ def _wrong_rows(
 def _undo(row: CurationImport, by: User, resource: CurationResource, lease: Lease) -> None:
     """The last part first: what it was made from is there again. What was taken back before an error stays so."""
     waiting = row.parts.filter(written__gt=0, kept__isnull=True).order_by("-start")
-    sizes = waiting.order_by().aggregate(steps=Sum("written"))
-    row.done = row.written - (sizes["steps"] or 0)
+    row.done = sum(row.parts.filter(kept__isnull=False).values_list("written", flat=True))
     for key in waiting.values_list("pk", flat=True):
         with transaction.atomic():
             lease.check()
             one_at_a_time()
             part = CurationImportPart.objects.get(pk=key)
             part.kept = resource.take_back(part.undo[::-1])
-            part.save(update_fields=["kept"])
+            part.stayed = len(part.kept)
+            part.save(update_fields=["kept", "stayed"])
             row.done += part.written
-            row.kept_rows += len(part.kept)
-            lease.renew(done=row.done, kept_rows=row.kept_rows)
+            lease.renew(done=row.done)
     with transaction.atomic():
         if lease.release(state=State.UNDONE, finished_at=timezone.now()):
-            counts = {"taken_back": row.written - row.kept_rows, "kept": row.kept_rows}
+            stayed = row.stayed
+            counts = {"taken_back": row.written - stayed, "kept": stayed}
             file_log(user=by, kind=DeskEvent.Kind.TAKE_BACK, what=row.kind, counts=counts)
 
 
