@@ -23,7 +23,7 @@ def take_over(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('feedback', '0002_imports_in_parts'),
+        ('feedback', '0003_imports_in_parts'),
     ]
 
     operations = [
