@@ -47,7 +47,8 @@ QUESTION = "How much is the deposit for a room in the hall of residence?"
 # What a new site finds out anew, and what belongs to the former one's rounds and replays.
 LEFT_BEHIND = {
     "chat.FilledPrompt", "chat.Replay", "chat.Starter", "chat.StarterLook",
-    "feedback.Boost", "feedback.CurationImport", "feedback.CurationImportPart", "feedback.FeedbackState", "feedback.GapQuestion", "feedback.Revision",
+    "feedback.Boost", "feedback.CurationImport", "feedback.CurationImportPart",
+    "feedback.FeedbackState", "feedback.GapQuestion", "feedback.Revision",
     "ragsite.NamedLock", "ragsite.SiteProcess",
     "retrieval.Chunk", "retrieval.DocumentChange", "retrieval.DocumentPart", "retrieval.IngestJob", "retrieval.Reembedding",
 }  # fmt: skip
