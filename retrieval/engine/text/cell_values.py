@@ -24,13 +24,17 @@ from retrieval.engine.text.cell_numbers import (
 from retrieval.engine.text.spelling import folded
 from retrieval.engine.values.counting import ColumnRule
 
-_YEAR_FIRST = re.compile(r"(\d{4})\s?[-/.年]\s?(\d{1,2})\s?[-/.月]\s?(\d{1,2})日?(?:[T ]\d.*)?")
+_TIME = r"[T ]\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,9})?\s?(?:Z|UTC|[AaPp][Mm]|[-+]\d{2}:?\d{2})?"
+_YEAR_FIRST = re.compile(
+    rf"(\d{{4}})\s?[-/.年]\s?(\d{{1,2}})\s?[-/.月]\s?(\d{{1,2}})日?(?:{_TIME})?"
+)
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})")
 _PERIOD = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _PLAIN_NUMBER = re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?")
 _TOKEN = re.compile(r"\d+|[^\W\d_]+")
 YEAR_DIGITS = 4
 MAX_TOKENS = 5  # of a date in words
+MAX_JOINT = 3  # characters between its day and its month: 28 de febrero, 28th March
 MONTHS = 12
 
 
@@ -83,6 +87,11 @@ def _day_in_words(text: str, language: str) -> date | None:
     months = [names[token] for token in tokens if token in names]
     if len(tokens) > MAX_TOKENS or not len(years) == len(days) == len(months) == 1:
         return None
+    month = next(at for at, token in enumerate(tokens) if token in names)
+    ends = sorted((month, tokens.index(days[0])))
+    between = tokens[ends[0] + 1 : ends[1]]
+    if len(between) > 1 or any(token.isdigit() or len(token) > MAX_JOINT for token in between):
+        return None  # March 2026, 5 items
     return _day(int(years[0]), months[0], int(days[0]))
 
 

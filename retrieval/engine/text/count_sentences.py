@@ -111,6 +111,14 @@ def _what_is_missing(result: CountResult) -> list[Sentence]:
                 result.empty_cells,
             )
         )
+    if result.unset:
+        sentences.append(
+            counted(
+                "{count} document is not looked at: what is filtered by is not set there.",
+                "{count} documents are not looked at: what is filtered by is not set there.",
+                result.unset,
+            )
+        )
     if result.being_read:
         sentences.append(
             counted(

@@ -17,6 +17,7 @@ from retrieval.engine.text.chinese import STOP_WORDS
 from retrieval.engine.text.languages import HAN_CHARACTER, detect_language
 from retrieval.engine.text.spelling import folded, folded_places
 from retrieval.engine.text.statements import without_emphasis, without_emphasis_places
+from retrieval.engine.text.stop_words import ENGLISH
 from retrieval.engine.text.words import fold_accents, known_word_terms
 from retrieval.engine.values.counting import WordMatch
 
@@ -98,13 +99,17 @@ def mentions_of(words: str, match: WordMatch) -> tuple[Mention, ...]:
     pieces = [piece for word in words.split() if (piece := word.strip(_EDGE))]
     if match == "phrase":
         exact = folded(" ".join(words.split()).strip(_EDGE))
-        groups = [group for piece in pieces for group in _groups(piece, language)]
+        kept = [piece for piece in pieces if piece.lower() not in ENGLISH]
+        groups = [group for piece in kept for group in _groups(piece, language)]
         return (Mention(tuple(dict.fromkeys(groups)), exact),) if exact else ()
     mentions: dict[Mention, None] = {}
     for piece in pieces:
         groups = _groups(piece, language)
         is_plain = _is_plain(piece, language)
-        if is_plain and groups:
+        if groups and piece.lower() in ENGLISH:
+            # Words of another language, which texts in English may have too, but their index has not.
+            mentions[Mention((), folded(piece))] = None
+        elif is_plain and groups:
             mentions[Mention(tuple(groups))] = None
         elif not is_plain:
             mentions[Mention(tuple(groups), folded(piece))] = None

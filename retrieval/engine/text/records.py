@@ -64,8 +64,9 @@ class Record:
 
     @property
     def text(self) -> str:
+        """What it says itself: of a row its cells, whose columns' names each row has, and of a form its lines."""
         if self.is_row:
-            return self.cells[0].line.text
+            return CELL_END.join(cell.value for cell in self.cells)
         return "\n".join(cell.line.text for cell in self.cells)
 
 
@@ -146,6 +147,8 @@ def _records(lines: Sequence[RecordLine]) -> Iterator[Record]:
             row = named
         else:
             pair = _form_line(text)
+        if row and all(value == name for name, value in row):
+            continue  # the head, which a table says again on each page
         field = _field(pair, line)
         if form and (field is None or _ends(form, field)):
             yield from _form(form)

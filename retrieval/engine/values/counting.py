@@ -94,7 +94,7 @@ class CountResult:
     ones by title, in the order of their document.
 
     looked_at, to_look_at: documents that the filters let through; fewer were looked at when the time was over. in_scope:
-    documents that can be counted, whatever the filters say.
+    documents that can be counted, whatever the filters say; unset: of these, how many lack what is filtered by.
     being_read, failed, partly_read: documents of the scope that are not read yet, could not be read, or hold parts that
     could not. unread_cells: rows that could not be compared, of which ambiguous_cells hold something that has two
     readings; unread: the first of them. empty_cells: rows that hold nothing in a compared column, and would fit
@@ -110,6 +110,7 @@ class CountResult:
     looked_at: int
     to_look_at: int
     in_scope: int
+    unset: int = 0
     being_read: int = 0
     failed: int = 0
     partly_read: int = 0

@@ -118,7 +118,7 @@ class CountInputSerializer(StrictSerializer):
         required=False,
         allow_blank=True,
         max_length=MAX_WORDS_CHARS,
-        help_text="That a document holds, in any of its passages, or a row.",
+        help_text="That a document holds, in any of its passages, or a row in its cells.",
     )
     match = serializers.ChoiceField(
         choices=("all", "phrase"),
@@ -230,6 +230,9 @@ class CountResultSerializer(serializers.Serializer[Any]):
     to_look_at = serializers.IntegerField()
     in_scope = serializers.IntegerField(
         help_text="Documents that can be counted, whatever the filters say; 0: there are none."
+    )
+    unset = serializers.IntegerField(
+        help_text="Documents that are not looked at, as they have no year, department, type or tags to filter by."
     )
     being_read = serializers.IntegerField()
     failed = serializers.IntegerField()

@@ -31,6 +31,7 @@ from retrieval.knowledge.chunk_store import stored_row
 from retrieval.knowledge.counting.documents import (
     CountedDocument,
     documents_let_through,
+    documents_unset,
     surroundings,
 )
 from retrieval.knowledge.counting.known_values import check_values
@@ -87,6 +88,7 @@ def count(
         looked_at=looked_at,
         to_look_at=len(documents),
         in_scope=around.ready,
+        unset=documents_unset(scope, counted),
         being_read=around.being_read,
         failed=around.failed,
         partly_read=around.partly_read,

@@ -41,7 +41,7 @@ class Surroundings:
 
 def documents_let_through(scope: SearchScope, counted: CountFilter) -> list[CountedDocument]:
     """Current documents of the scope that are ready and that the filters let through, by title."""
-    rows = current_documents(scope).filter(_rule(counted), status=Document.Status.READY)
+    rows = _ready(scope).filter(_rule(counted))
     columns = ["pk", "title", "language", "chunk_count", "content_hash"]
     tags = set(counted.metadata.tags)
     if tags:
@@ -52,6 +52,26 @@ def documents_let_through(scope: SearchScope, counted: CountFilter) -> list[Coun
         for pk, title, language, chunks, file, *own in found
         if not tags or tags & set(own[0])
     ]
+
+
+def documents_unset(scope: SearchScope, counted: CountFilter) -> int:
+    """How many ready documents lack something that is filtered by, and would be let through otherwise."""
+    named = counted.metadata.as_dict()
+    unset = Q()
+    for name in ("department", "doc_type"):
+        if name in named:
+            unset |= Q(**{name: ""})
+    if "policy_year" in named or (counted.year_from, counted.year_to) != (None, None):
+        unset |= Q(policy_year=None)
+    if "tags" in named:
+        unset |= Q(tags=[])
+    if not unset:
+        return 0
+    rows = _ready(scope).filter(unset).filter(_rule(counted, or_unset=True)).order_by()
+    tags = set(counted.metadata.tags)
+    if not tags:
+        return rows.count()
+    return sum(not own or bool(tags & set(own)) for own in rows.values_list("tags", flat=True))
 
 
 def surroundings(scope: SearchScope) -> Surroundings:
@@ -70,16 +90,27 @@ def current_documents(scope: SearchScope) -> QuerySet[Document]:
     return Document.objects.filter(collection__in=collection_ids(scope), superseded_at=None)
 
 
-def _rule(counted: CountFilter) -> Q:
+def _ready(scope: SearchScope) -> QuerySet[Document]:
+    return current_documents(scope).filter(status=Document.Status.READY)
+
+
+def _rule(counted: CountFilter, *, or_unset: bool = False) -> Q:
+    """Of all filters but tags. or_unset: what a document has no value for lets it through."""
     exact = counted.metadata.as_dict()
     exact.pop("tags", None)
-    rule = Q(**exact)
+    rule = Q()
+    for name, value in exact.items():
+        none = Q(**{name: None if name == "policy_year" else ""})
+        rule &= Q(**{name: value}) | none if or_unset else Q(**{name: value})
+    years = Q()
+    if counted.year_from is not None:
+        years &= Q(policy_year__gte=counted.year_from)
+    if counted.year_to is not None:
+        years &= Q(policy_year__lte=counted.year_to)
+    if years:
+        rule &= years | Q(policy_year=None) if or_unset else years
     if counted.metadata.documents:
         rule &= Q(pk__in=[key for key in map(as_uuid, counted.metadata.documents) if key])
-    if counted.year_from is not None:
-        rule &= Q(policy_year__gte=counted.year_from)
-    if counted.year_to is not None:
-        rule &= Q(policy_year__lte=counted.year_to)
     if counted.added_from is not None:
         rule &= Q(created_at__gte=datetime.combine(counted.added_from, time.min, UTC))
     if counted.added_to is not None:

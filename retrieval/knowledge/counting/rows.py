@@ -31,7 +31,14 @@ def fitting_rows(
         found = [record for record in records if not record.is_second]
         return [record for record in found if _holds_all(record, mentions)]
     comparing = _Comparing(document, records, counted)
-    return [record for record in records if comparing.fits(record, mentions, tally)]
+    fitting: list[Record] = []
+    for record in records:
+        lines = comparing.compared_lines(record)
+        if record.is_second and any(lines == comparing.compared_lines(one) for one in fitting):
+            continue  # the same cells, in the other reading
+        if comparing.fits(record, mentions, tally):
+            fitting.append(record)
+    return fitting
 
 
 def _holds_all(record: Record, mentions: Sequence[Mention]) -> bool:
@@ -50,6 +57,9 @@ class _Comparing:
         self._known = conventions_of(document.language)
         self._shown: dict[str, frozenset[Convention]] = {}
 
+    def compared_lines(self, record: Record) -> set[RecordLine]:
+        return {cell.line for key, _rule in self._rules for cell in record.cells_of(key)}
+
     def fits(self, record: Record, mentions: Sequence[Mention], tally: Tally) -> bool:
         compared: list[tuple[Cell, Compared]] = []
         is_empty = False
@@ -61,12 +71,17 @@ class _Comparing:
             if not cells:
                 is_empty = True
                 continue
-            outcome = self._compare(key, cells, rule)
-            if outcome.unit is not None:
-                tally.take_unit(self._document, cells[0], outcome.unit)
-            compared.append((cells[0], outcome))
-        outcomes = [outcome.outcome for _cell, outcome in compared]
-        if "no" in outcomes or not _holds_all(record, mentions):  # the dearest look comes last
+            compared.append((cells[0], self._compare(key, cells, rule)))
+        if any(one.outcome == "no" and one.unit is None for _cell, one in compared):
+            return False
+        units = [(cell, one.unit) for cell, one in compared if one.unit is not None]
+        is_new = any(tally.is_new_unit(cell, unit) for cell, unit in units)
+        fits = all(one.outcome != "no" for _cell, one in compared)
+        if not (fits or is_new) or not _holds_all(record, mentions):  # the dearest look comes last
+            return False
+        for cell, unit in units:
+            tally.take_unit(self._document, cell, unit)
+        if not fits:
             return False
         for cell, outcome in compared:
             if outcome.outcome in ("unread", "ambiguous"):

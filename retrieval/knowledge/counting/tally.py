@@ -69,10 +69,14 @@ class Tally:
         if len(self.unread) < self.most_unread:
             self.unread.append(_named(document, cell, fault))
 
+    def is_new_unit(self, cell: Cell, unit: str) -> bool:
+        units = self._units.get(column_key(cell.name), {})
+        return unit not in units and len(units) <= MAX_UNITS_KEPT
+
     def take_unit(self, document: CountedDocument, cell: Cell, unit: str) -> None:
         """Of a number that was compared as it stands."""
-        units = self._units.setdefault(column_key(cell.name), {})
-        if unit not in units and len(units) <= MAX_UNITS_KEPT:
+        if self.is_new_unit(cell, unit):
+            units = self._units.setdefault(column_key(cell.name), {})
             units[unit] = _named(document, cell)
 
     @property

@@ -160,6 +160,9 @@ def test_the_value_that_is_compared_with_is_written_with_a_dot(
         ("28 février 2026", "fr"),
         ("2026年2月28日", "zh-hans"),
         ("2026-02-28 14:00", ""),
+        ("2026-02-28T14:00:05.5+01:00", ""),
+        ("28 de febrero de 2026", "es"),
+        ("February 28th, 2026", ""),
     ],
 )
 def test_days_are_read_as_they_are_written_in_the_documents_language(
@@ -174,7 +177,19 @@ def test_a_day_and_a_month_that_could_change_places_are_read_by_the_language_or_
     assert days_in("03/04/2026", "en") == (date(2026, 3, 4), april)
 
 
-@pytest.mark.parametrize("cell", ["February 2026", "31.02.2026", "soon", "1 of 2026"])
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "February 2026",
+        "31.02.2026",
+        "soon",
+        "1 of 2026",
+        "2026-02-28 2026-03-01",
+        "2026-02-28 14:00 to 2026-03-01",
+        "March 2026, 5 items",
+        "5 items, March 2026",
+    ],
+)
 def test_what_is_no_day_is_none(cell: str) -> None:
     assert days_in(cell) == ()
 

@@ -82,6 +82,18 @@ def test_numbers_with_other_units_beside_them_are_said(
     )
 
 
+def test_units_of_rows_that_other_conditions_leave_out_are_not_said(
+    client: APIClient, collection: Collection
+) -> None:
+    rows = table("Supplier|Notice|Land", "A|12 months|DE", "B|1 year|FR", "C|2 weeks|DE")
+    written(collection, "a.md", ENGLISH + rows)
+    rules = [*rule("Notice", ">", "5"), *rule("Land", "=", "DE")]
+    found = counted(client, columns=rules)
+    assert [cell["value"] for cell in found["other_units"]] == ["12 months", "2 weeks"]
+    found = counted(client, columns=rule("Notice", ">", "5"), words="FR")
+    assert found["other_units"] == []
+
+
 def test_two_columns_of_one_name_have_to_say_the_same(
     client: APIClient, collection: Collection
 ) -> None:
@@ -138,6 +150,36 @@ def test_the_same_file_in_two_collections_is_said(
     found = counted(client, words="parental")
     assert (found["total"], found["copies"]) == (2, 1)
     assert "1 of these documents is the same file as another one of them." in found["said"]
+
+
+def test_a_table_that_is_read_as_a_form_too_counts_once(
+    client: APIClient, collection: Collection
+) -> None:
+    rows = table("Field|Value", "Supplier|Acme", "Value|300", "Notice|12")
+    written(collection, "a.md", ENGLISH + rows)
+    found = counted(client, columns=rule("Value", ">", "100"))
+    assert found["total"] == 1
+
+
+def test_a_head_that_a_page_repeats_is_no_row(client: APIClient, collection: Collection) -> None:
+    rows = table("Supplier|Score", "A|5", "Supplier|Score", "B|7")
+    written(collection, "a.md", ENGLISH + rows)
+    found = counted(client, columns=rule("Score", ">", "1"))
+    assert (suppliers(found), found["complete"]) == (["A", "B"], True)
+    assert counted(client, words="Supplier", unit="row")["total"] == 0
+
+
+def test_documents_without_what_is_filtered_by_are_said(
+    client: APIClient, collection: Collection
+) -> None:
+    written(collection, "a.txt", LEAVE, policy_year=2025, doc_type="policy")
+    written(collection, "b.txt", LEAVE, policy_year=None, doc_type="policy")
+    written(collection, "c.txt", LEAVE, policy_year=2020, doc_type="policy")
+    written(collection, "d.txt", LEAVE, policy_year=None, doc_type="letter")
+    found = counted(client, words="parental", year_from=2024, filters={"doc_type": "policy"})
+    assert (found["total"], found["unset"]) == (1, 1)
+    assert "1 document is not looked at: what is filtered by is not set there." in found["said"]
+    assert counted(client, words="parental")["unset"] == 0
 
 
 # ------------------------------------------------------------------------------------------------ places
