@@ -70,7 +70,7 @@ class AttachmentsApi(APIView):
     @extend_schema(
         operation_id="attachments_add",
         request={"multipart/form-data": AttachSerializer},
-        responses={202: AttachedSerializer, **errors(429, 507)},
+        responses={202: AttachedSerializer, **errors(429)},
         tags=["chat"],
     )
     def post(self, request: Request) -> Response:

@@ -42,6 +42,7 @@ from ragsite.accounts.credentials import SignedOutError, credential_of_request
 from ragsite.core.api.error_responses import OPENAI, error_data, openai_error
 from ragsite.core.api.fields import read_body
 from ragsite.core.api.rendering import rendered
+from ragsite.core.api.schema import OpenAIErrorSerializer, errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.database import database_call
 from retrieval.knowledge.selectors import collection_list, collections_find
@@ -93,6 +94,7 @@ class ChatCompletionsApi(ChatView):
         responses={
             (200, "application/json"): CompletionSerializer,
             (200, EVENT_STREAM): OpenApiTypes.STR,
+            **errors(409, 429, form=OpenAIErrorSerializer),
         },
         tags=["openai"],
     )

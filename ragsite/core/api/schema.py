@@ -61,7 +61,7 @@ DESCRIPTIONS = {
     507: "No room is left, on the site's disk or in your quota.",
 }
 ANY_CALL = (400, 401, 403, 404, 503)
-ANY_BODY = (413, 415)
+ANY_BODY = (413, 415, 507)
 WITH_RETRY_AFTER = (429, 503)
 RETRY_AFTER = {
     "Retry-After": {"schema": {"type": "integer", "minimum": 0}, "description": "Seconds to wait."}

@@ -51,7 +51,7 @@ class DocumentByKeyApi(APIView):
         responses={
             200: KeyedDocumentSerializer,
             202: KeyedDocumentSerializer,
-            **errors(409, 429, 507),
+            **errors(409, 429),
         },
     )
     def put(self, request: Request, source: str, key: str) -> Response:

@@ -64,7 +64,7 @@ class DocumentsApi(GenericAPIView[Document]):
     @extend_schema(
         operation_id="documents_upload",
         request={"multipart/form-data": UploadSerializer},
-        responses={202: UploadResultSerializer, **errors(409, 429, 507)},
+        responses={202: UploadResultSerializer, **errors(409, 429)},
     )
     def post(self, request: Request) -> Response:
         """Store files and queue their ingest. Files that are refused don't keep the others out."""

@@ -33,7 +33,7 @@ class RagUploadApi(APIView):
     @extend_schema(
         operation_id="rag_upload",
         request={"multipart/form-data": RagUploadSerializer},
-        responses={202: UploadResultSerializer, **errors(429, 507)},
+        responses={202: UploadResultSerializer, **errors(429)},
         tags=["rag"],
     )
     def post(self, request: Request) -> Response:
