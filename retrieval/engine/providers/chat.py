@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -27,7 +27,13 @@ from retrieval.engine.errors import (
 from retrieval.engine.model_calls import model_call
 from retrieval.engine.ports import Prompt, Schema
 from retrieval.engine.providers.reply_form import is_json, read_object, reply_schema, showing_form
-from retrieval.engine.providers.server import ChatCall, CircuitBreaker, ModelServer, ServedModel
+from retrieval.engine.providers.server import (
+    ChatCall,
+    ChatChunk,
+    CircuitBreaker,
+    ModelServer,
+    ServedModel,
+)
 from retrieval.engine.providers.thoughts import ThoughtFilter
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.usage import ModelCall
@@ -40,6 +46,7 @@ ANSWER_ROOM = (
 )
 BETWEEN_TOKENS_TIMEOUT_S = 30.0  # a stream silent for longer has broken off
 STREAM_TIMEOUT_S = 240.0  # the whole of one streamed answer, from its first piece on
+CUT = "length"  # the end of a reply that has reached its limit of tokens
 OVERRUN = 8  # pieces beyond the limit of tokens after which a server is taken not to heed it
 
 
@@ -174,68 +181,111 @@ class ServedChatModel:
         prompt_tokens: as estimated. It counts, with the pieces that came, until the server tells its own figures: a
         call that is stopped never gets there, and some servers tell none.
         """
-        limit_s = STREAM_TIMEOUT_S if request.is_judgement else self._settings.first_token_timeout_s
-        thoughts = ThoughtFilter(awaits_end=self._habits.thinks_aloud)
-        ends_at = math.inf
-        end = ""
-        count = 0
-        has_text = False
+        reply = _StreamedReply(
+            request,
+            call,
+            ThoughtFilter(awaits_end=self._habits.thinks_aloud),
+            prompt_tokens=prompt_tokens,
+            first_token_s=self._settings.first_token_timeout_s,
+        )
         failure: ModelError | None = None
         try:
             async with aclosing(self._server.chat(self._model, request)) as chunks:
-                while not end:
-                    async with asyncio.timeout(max(0.0, min(limit_s, ends_at - time.monotonic()))):
+                while not reply.end:
+                    async with asyncio.timeout(reply.wait_s):
                         chunk = await anext(chunks, None)
                     if chunk is None:
                         break
-                    if not count:
-                        ends_at = time.monotonic() + STREAM_TIMEOUT_S
-                    count = count + 1
-                    call.prompt_tokens = prompt_tokens
-                    call.completion_tokens = count
-                    limit_s = BETWEEN_TOKENS_TIMEOUT_S
-                    if end := chunk.end or (
-                        "length" if count > request.max_tokens + OVERRUN else ""
-                    ):
-                        call.prompt_tokens = chunk.prompt_tokens or prompt_tokens
-                        call.completion_tokens = chunk.completion_tokens or count
-                        call.prefill_ms = chunk.prefill_ms
-                        call.generation_ms = chunk.generation_ms
-                    is_cut = end == "length"
-                    for text in thoughts.feed(
-                        chunk.text, is_last=bool(end) and not is_cut, is_cut=is_cut
-                    ):
-                        has_text = text is not None and (has_text or bool(text.strip()))
-                        if text != "":
-                            yield text
+                    for text in reply.take(chunk):
+                        yield text
         except TimeoutError:
-            failure = self._server.timed_out(
-                limit_s if time.monotonic() < ends_at else STREAM_TIMEOUT_S
-            )
+            failure = self._server.timed_out(reply.exceeded_s)
         except ModelError as error:
             failure = error
-        self._habits.thinks_aloud = self._habits.thinks_aloud or thoughts.came_alone
-        if not end and not failure:
+        self._habits.thinks_aloud = self._habits.thinks_aloud or reply.thoughts.came_alone
+        if not reply.end and not failure:
             failure = ModelUnavailableError(
                 worded("{label} closed the connection", label=self._server.label)
             )
-        if failure and has_text:
+        self._check_ending(reply, failure)
+
+    def _check_ending(self, reply: _StreamedReply, failure: ModelError | None) -> None:
+        """Raises ModelErrors for a reply that has no proper end."""
+        if failure and reply.has_text:
             raise ModelInterruptedError(
                 worded("the answer broke off: {reason}", reason=failure.reason)
             ) from failure
         if failure:
             raise failure
-        if not has_text and thoughts.unended:
+        if not reply.has_text and reply.thoughts.unended:
             raise ModelOutputError(
                 worded("model '{name}' thought and came to no answer", name=self.name)
             )
-        if not has_text:
+        if not reply.has_text:
             raise ModelOutputError(worded("model '{name}' gave an empty answer", name=self.name))
-        if end == "length":
-            limit = request.max_tokens
+        if reply.end == CUT:
             raise ModelCutError(
-                worded("the answer was cut at its limit of {limit} tokens", limit=limit)
+                worded("the answer was cut at its limit of {limit} tokens", limit=reply.max_tokens)
             )
+
+
+class _StreamedReply:
+    """A reply as far as it has come, counted into its call. end: why it is over; empty: it goes on."""
+
+    def __init__(
+        self,
+        request: ChatCall,
+        call: ModelCall,
+        thoughts: ThoughtFilter,
+        *,
+        prompt_tokens: int,
+        first_token_s: float,
+    ) -> None:
+        self.thoughts = thoughts
+        self.max_tokens = request.max_tokens
+        self.end = ""
+        self.has_text = False
+        self._call = call
+        self._prompt_tokens = prompt_tokens
+        self._pieces = 0
+        self._limit_s = STREAM_TIMEOUT_S if request.is_judgement else first_token_s
+        self._ends_at = math.inf
+
+    @property
+    def wait_s(self) -> float:
+        """How long the next piece may take."""
+        return max(0.0, min(self._limit_s, self._ends_at - time.monotonic()))
+
+    @property
+    def exceeded_s(self) -> float:
+        """The limit that has run out where a piece took longer."""
+        return self._limit_s if time.monotonic() < self._ends_at else STREAM_TIMEOUT_S
+
+    def take(self, chunk: ChatChunk) -> Iterator[str | None]:
+        """What a piece adds to the text, without thoughts; None: all before were thoughts."""
+        if not self._pieces:
+            self._ends_at = time.monotonic() + STREAM_TIMEOUT_S
+        self._pieces += 1
+        self._limit_s = BETWEEN_TOKENS_TIMEOUT_S
+        self.end = chunk.end
+        if not self.end and self._pieces > self.max_tokens + OVERRUN:
+            self.end = CUT
+        self._count_tokens(chunk)
+        is_cut = self.end == CUT
+        is_last = bool(self.end) and not is_cut
+        for text in self.thoughts.feed(chunk.text, is_last=is_last, is_cut=is_cut):
+            self.has_text = text is not None and (self.has_text or bool(text.strip()))
+            if text != "":
+                yield text
+
+    def _count_tokens(self, chunk: ChatChunk) -> None:
+        self._call.prompt_tokens = self._prompt_tokens
+        self._call.completion_tokens = self._pieces
+        if self.end:
+            self._call.prompt_tokens = chunk.prompt_tokens or self._prompt_tokens
+            self._call.completion_tokens = chunk.completion_tokens or self._pieces
+            self._call.prefill_ms = chunk.prefill_ms
+            self._call.generation_ms = chunk.generation_ms
 
 
 def _tokens(prompt: Prompt) -> int:

@@ -106,66 +106,97 @@ def _is_cut(before: StoredChunk, chunk: StoredChunk) -> bool:
 
 def records_of(chunks: Iterable[StoredChunk]) -> list[Record]:
     """chunks: all of one document, in order."""
-    return list(_records(lines_of(chunks)))
+    return list(_RecordReader(lines_of(chunks)).records())
 
 
-def _records(lines: Sequence[RecordLine]) -> Iterator[Record]:
-    columns: tuple[str, ...] = ()  # of the table that was begun last
-    markdown: tuple[str, ...] = ()
-    form: list[Cell] = []
-    table: list[Cell] = []  # of two columns, as a form
-    for at, line in enumerate(lines):
-        text = line.text.strip()
-        if not text:
-            markdown = ()
-            continue
-        if is_delimiter_row(text):
-            continue
-        following = lines[at + 1].text.strip() if at + 1 < len(lines) else ""
-        head: tuple[str, ...] = ()
-        pair: tuple[str, ...] = ()
-        row: list[tuple[str, str]] = []
+@dataclass(frozen=True, slots=True)
+class _LineReading:
+    """What a line is: the names of columns, a row with these names, or a pair of two texts. The others are empty."""
+
+    head: tuple[str, ...] = ()
+    row: tuple[tuple[str, str], ...] = ()
+    pair: tuple[str, ...] = ()
+
+
+class _RecordReader:
+    """Reads the lines of a document in order."""
+
+    def __init__(self, lines: Sequence[RecordLine]) -> None:
+        self._lines = lines
+        self._columns: tuple[str, ...] = ()  # of the table that was begun last
+        self._markdown: tuple[str, ...] = ()
+        self._form: list[Cell] = []
+        self._table: list[Cell] = []  # of two columns, as a form
+
+    def records(self) -> Iterator[Record]:
+        for at, line in enumerate(self._lines):
+            text = line.text.strip()
+            if not text:
+                self._markdown = ()
+                continue
+            if is_delimiter_row(text):
+                continue
+            following = self._lines[at + 1].text.strip() if at + 1 < len(self._lines) else ""
+            reading = self._read(text, following)
+            if reading.row and all(value == name for name, value in reading.row):
+                continue  # the head, which a table repeats on each page
+            yield from self._take_field(_field(reading.pair, line))
+            yield from self._take_second(reading, line)
+            yield from _row_records(reading.row, line)
+        yield from self._take_field(None)
+        yield from _second_reading(self._table)
+
+    def _read(self, text: str, following: str) -> _LineReading:
         if is_row(text):
-            cells = tuple(map(without_emphasis, row_cells(text)))
-            if is_delimiter_row(following):
-                markdown = cells
-                head = cells
-            elif markdown and len(cells) == len(markdown):
-                row = list(zip(markdown, cells, strict=True))
-            else:
-                pair = cells
-        elif HEAD_END in text:
-            cells = tuple(text.split(HEAD_END))
-            if _is_head(cells, following):
-                columns = cells
-                head = cells
-            else:
-                pair = cells
-        elif any(name and text.startswith(name + NAME_END) for name in columns):
-            row = list(zip(columns, cells_of(text, columns), strict=True))
-        elif CELL_END in text and (named := _named_cells(text)):
-            row = named
-        else:
-            pair = _form_line(text)
-        if row and all(value == name for name, value in row):
-            continue  # the head, which a table says again on each page
-        field = _field(pair, line)
-        if form and (field is None or _ends(form, field)):
-            yield from _form(form)
-            form = []
+            return self._read_markdown(text, following)
+        if HEAD_END in text:
+            names = tuple(text.split(HEAD_END))
+            if not _is_head(names, following):
+                return _LineReading(pair=names)
+            self._columns = names
+            return _LineReading(head=names)
+        if any(name and text.startswith(name + NAME_END) for name in self._columns):
+            values = cells_of(text, self._columns)
+            return _LineReading(row=tuple(zip(self._columns, values, strict=True)))
+        if CELL_END in text:
+            named = _named_cells(text)
+            if named:
+                return _LineReading(row=tuple(named))
+        return _LineReading(pair=_form_line(text))
+
+    def _read_markdown(self, text: str, following: str) -> _LineReading:
+        cells = tuple(map(without_emphasis, row_cells(text)))
+        if is_delimiter_row(following):
+            self._markdown = cells
+            return _LineReading(head=cells)
+        if self._markdown and len(cells) == len(self._markdown):
+            return _LineReading(row=tuple(zip(self._markdown, cells, strict=True)))
+        return _LineReading(pair=cells)
+
+    def _take_field(self, field: Cell | None) -> Iterator[Record]:
+        """The form that ends before this field, which begins or continues one. None: the line is no field."""
+        if self._form and (field is None or _ends(self._form, field)):
+            yield from _form(self._form)
+            self._form = []
         if field:
-            form.append(field)
-        second = _field(head or tuple(value for _, value in row), line)
-        if table and (head or second is None or _ends(table, second)):
-            yield from _second_reading(table)
-            table = []
-        if second and (head or table):
-            table.append(second)
-        if filled := tuple(Cell(name, value, line) for name, value in row if name and value):
-            empty = frozenset(column_key(name) for name, value in row if name and not value)
-            yield Record(filled, is_row=True, empty=empty)
-    yield from _form(form)
-    yield from _second_reading(table)
+            self._form.append(field)
+
+    def _take_second(self, reading: _LineReading, line: RecordLine) -> Iterator[Record]:
+        """Of a table of two columns, its rows as the fields of a form."""
+        values = tuple(value for _, value in reading.row)
+        field = _field(reading.head or values, line)
+        if self._table and (reading.head or field is None or _ends(self._table, field)):
+            yield from _second_reading(self._table)
+            self._table = []
+        if field and (reading.head or self._table):
+            self._table.append(field)
+
+
+def _row_records(row: Sequence[tuple[str, str]], line: RecordLine) -> Iterator[Record]:
+    filled = tuple(Cell(name, value, line) for name, value in row if name and value)
+    empty = frozenset(column_key(name) for name, value in row if name and not value)
+    if filled:
+        yield Record(filled, is_row=True, empty=empty)
 
 
 def _form(fields: Sequence[Cell], *, is_second: bool = False) -> Iterator[Record]:
