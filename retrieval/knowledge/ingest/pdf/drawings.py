@@ -4,6 +4,7 @@ leave visible."""
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from retrieval.knowledge.ingest.pdf.layers import Layers
 from retrieval.knowledge.ingest.pdf.page_objects import (
     WHITE,
     Colour,
+    Segment,
     address_of,
     bounds_of,
     colour_of,
@@ -38,6 +40,7 @@ from retrieval.knowledge.ingest.pdf.page_objects import (
 MAX_OBJECTS = 30_000  # of a page, that are looked at
 MAX_PATHS = 6_000  # of a page: what has more is a drawing, not tables
 MAX_SEGMENTS = 400  # of a path: what has more is a drawing
+RECTANGLE = 6  # segments of its path, at most
 MAX_DEPTH = 8  # of forms in forms
 THIN = 3.0  # points: a filled shape of this width is a line
 SHORT = 4.0  # points: no border of a cell is shorter
@@ -199,7 +202,6 @@ class _Reader:
         pdfium_c.FPDFPath_GetDrawMode(drawn, fill, stroke)
         if not fill.value and not stroke.value:
             return
-        shown = turned(rect, self._rotation)
         count = pdfium_c.FPDFPath_CountSegments(drawn)
         segments = (
             list(segments_of(drawn, matrix_of(drawn).then(matrix))) if count <= MAX_SEGMENTS else []
@@ -207,26 +209,43 @@ class _Reader:
         if stroke.value and not is_clear(colour_of(drawn, pdfium_c.FPDFPageObj_GetStrokeColor)):
             for start, end in segments:
                 self._border(start, end)
-        if not fill.value:
-            return
+        if fill.value:
+            self._filled(drawn, rect, segments, count=count, is_stroked=bool(stroke.value))
+
+    def _filled(
+        self,
+        drawn: object,
+        rect: Rect,
+        segments: Sequence[Segment],
+        *,
+        count: int,
+        is_stroked: bool,
+    ) -> None:
+        """A thin rectangle is a border; everything else may hide what is below it. segments: none of a path that has too
+        many; count: of all."""
         colour = colour_of(drawn, pdfium_c.FPDFPageObj_GetFillColor)
         if is_clear(colour):
             return
-        is_rectangle = 0 < count <= 6 and all(is_straight(start, end) for start, end in segments)
+        shown = turned(rect, self._rotation)
+        is_straight_path = all(is_straight(start, end) for start, end in segments)
+        is_rectangle = 0 < count <= RECTANGLE and is_straight_path
         if min(shown.width, shown.height) <= THIN:
             if is_rectangle:
                 self._thin(shown)
             return
         opaque = colour[:3] if colour is not None and colour[3] == OPAQUE else None
-        is_cover = (
-            is_rectangle and opaque is not None and not pdfium_c.FPDFPageObj_HasTransparency(drawn)
-        )
+        has_transparency = pdfium_c.FPDFPageObj_HasTransparency(drawn)
+        is_cover = is_rectangle and opaque is not None and not has_transparency
         self._shapes.append(_Shape(rect, opaque, is_cover, self._read))
-        if 6 < count <= MAX_SEGMENTS and not stroke.value:  # several thin rectangles in one path
-            for part in subpaths(segments):
-                box = turned(part, self._rotation)
-                if min(box.width, box.height) <= THIN:
-                    self._thin(box)
+        if RECTANGLE < count <= MAX_SEGMENTS and not is_stroked:
+            self._thin_parts(segments)
+
+    def _thin_parts(self, segments: Sequence[Segment]) -> None:
+        """Several thin rectangles in one path."""
+        for part in subpaths(segments):
+            box = turned(part, self._rotation)
+            if min(box.width, box.height) <= THIN:
+                self._thin(box)
 
     def _thin(self, shown: Rect) -> None:
         if shown.width >= max(SHORT, shown.height):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
+from retrieval.knowledge.ingest.pdf.geometry import Rect
 from retrieval.knowledge.ingest.pdf.runs import TextLine, joined
 from retrieval.knowledge.ingest.pdf.text import PageText
 
@@ -97,41 +98,45 @@ def place_on_page(lines: list[TextLine], annotation: Annotation, page: PageText)
         place = pdfium_c.FS_RECTF(left=box.left, top=top, right=box.right, bottom=top - step)
         added = page.line(page.add(text, place))
         rect = page.rect(added.run.places[0]).around(page.rect(added.run.places[-1]))
-        before = -1
-        after = -1
-        above = -1
-        for at, line in enumerate(lines):
-            if line.turn:
-                continue
-            first = page.rect(line.run.places[0])
-            last = page.rect(line.run.places[-1])
-            is_level = min(rect.top, first.top) - max(
-                rect.bottom, first.bottom
-            ) > ON_ONE_LINE * min(rect.height, first.height)
-            if (
-                is_level
-                and last.right <= rect.left + BESIDE
-                and (before < 0 or _right(lines[before], page) < last.right)
-            ):
-                before = at
-            elif (
-                is_level
-                and rect.right <= first.left + BESIDE
-                and (after < 0 or first.left < _left(lines[after], page))
-            ):
-                after = at
-            if first.bottom >= rect.top - BESIDE:
-                above = at
-        if (
-            annotation.text in TICKS
-            and after >= 0
-            and _left(lines[after], page) - rect.right <= NEAR
-        ):
-            lines[after] = _merged(added, lines[after], lines[after])
-        elif before >= 0 and not number:
-            lines[before] = _merged(lines[before], added, lines[before])
+        near = _neighbours(rect, lines, page)
+        is_tick = annotation.text in TICKS
+        if is_tick and near.after >= 0 and _left(lines[near.after], page) - rect.right <= NEAR:
+            lines[near.after] = _merged(added, lines[near.after], lines[near.after])
+        elif near.before >= 0 and not number:
+            lines[near.before] = _merged(lines[near.before], added, lines[near.before])
         else:
-            lines.insert(above + 1, replace(added, height=min(added.height, usual)))
+            lines.insert(near.above + 1, replace(added, height=min(added.height, usual)))
+
+
+class _Neighbours(NamedTuple):
+    """Numbers of the lines nearest on the left, nearest on the right, and last above; -1: there is none."""
+
+    before: int
+    after: int
+    above: int
+
+
+def _neighbours(rect: Rect, lines: Sequence[TextLine], page: PageText) -> _Neighbours:
+    before = -1
+    after = -1
+    above = -1
+    for at, line in enumerate(lines):
+        if line.turn:
+            continue
+        first = page.rect(line.run.places[0])
+        if first.bottom >= rect.top - BESIDE:
+            above = at
+        shared = min(rect.top, first.top) - max(rect.bottom, first.bottom)
+        if shared <= ON_ONE_LINE * min(rect.height, first.height):
+            continue
+        right = _right(line, page)
+        is_left = right <= rect.left + BESIDE
+        is_right = rect.right <= first.left + BESIDE
+        if is_left and (before < 0 or _right(lines[before], page) < right):
+            before = at
+        elif is_right and (after < 0 or first.left < _left(lines[after], page)):
+            after = at
+    return _Neighbours(before, after, above)
 
 
 def _merged(first: TextLine, second: TextLine, known: TextLine) -> TextLine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from retrieval.knowledge.ingest.pdf.drawings import Drawings
@@ -57,51 +57,74 @@ class Grid:
         if len(self.xs) < 3 or len(self.ys) < 2:
             return None
         cells = self._merged()
-        held: dict[int, list[tuple[LinePiece, int]]] = {}
-        taken: list[int] = []
-        for number, (whole, at) in enumerate(pieces):
-            if number in used:
-                continue
-            parts = list(self._parts(whole))
-            placed = [(part, self._place(part.rect)) for part in parts]
-            if any(place is None for _, place in placed):
-                continue
-            taken.append(number)
-            for part, place in placed:
-                held.setdefault(cells[place or 0], []).append((part, at))
-        distinct = len(set(cells))
-        if len({cell % (len(self.xs) - 1) for cell in held}) < 2:
+        held, taken = self._held(cells, pieces, used)
+        if self._is_drawing(cells, held):
             return None
-        if distinct < DISTINCT_SHARE * len(cells) or len(held) < FILLED_SHARE * distinct:
-            return None  # a drawing
-        width = len(self.xs) - 1
-        rows: list[list[TextRun]] = []
-        starts: list[int] = []  # the grid's row of each row
-        for row in range(len(self.ys) - 1):
-            several = [held.get(cells[row * width + column], []) for column in range(width)]
-            is_body = len(self.ys) <= 3 and row == len(self.ys) - 2
-            bands = self._unruled_rows(several) if is_body else [several]
-            for band in bands:
-                rows.append([cell_of(words, lines) for words in band])
-                starts.append(row)
+        rows, starts = self._rows(cells, held, lines)
         columns = tuple(itertools.pairwise(self.xs))
         if len(rows) < 2 and not (goes_on and are_same(columns, goes_on)):
             return None
         used.update(taken)
         head = self._head_rows(rows, cells, starts, held, lines)
+        grid_rows = []
+        for number, (runs, start) in enumerate(zip(rows, starts, strict=True)):
+            if any(run.text for run in runs):
+                is_section = len(set(self._cells_of_row(cells, start))) == 1
+                grid_rows.append(GridRow(runs, number < head, is_section))
         return PageTable(
-            rows=[
-                GridRow(
-                    runs,
-                    number < head,
-                    len({cells[start * width + at] for at in range(width)}) == 1,
-                )
-                for number, (runs, start) in enumerate(zip(rows, starts, strict=True))
-                if any(run.text for run in runs)
-            ],
-            columns=columns,
-            at=min(pieces[number][1] for number in taken),
+            rows=grid_rows, columns=columns, at=min(pieces[number][1] for number in taken)
         )
+
+    @property
+    def _width(self) -> int:
+        """In cells."""
+        return len(self.xs) - 1
+
+    def _cells_of_row(self, cells: Sequence[int], row: int) -> Sequence[int]:
+        return cells[row * self._width : (row + 1) * self._width]
+
+    def _held(
+        self, cells: Sequence[int], pieces: Sequence[tuple[LinePiece, int]], used: set[int]
+    ) -> tuple[dict[int, list[tuple[LinePiece, int]]], list[int]]:
+        """The words of each cell, and the numbers of the pieces that lie in the grid as a whole."""
+        held: dict[int, list[tuple[LinePiece, int]]] = {}
+        taken: list[int] = []
+        for number, (whole, at) in enumerate(pieces):
+            if number in used:
+                continue
+            placed = [(part, self._place(part.rect)) for part in self._parts(whole)]
+            if any(place is None for _, place in placed):
+                continue
+            taken.append(number)
+            for part, place in placed:
+                held.setdefault(cells[place or 0], []).append((part, at))
+        return held, taken
+
+    def _is_drawing(self, cells: Sequence[int], held: Collection[int]) -> bool:
+        """Whether words stand in one column alone, or in few cells, or the cells are few for such a grid."""
+        distinct = len(set(cells))
+        if len({cell % self._width for cell in held}) < 2:
+            return True
+        return distinct < DISTINCT_SHARE * len(cells) or len(held) < FILLED_SHARE * distinct
+
+    def _rows(
+        self,
+        cells: Sequence[int],
+        held: Mapping[int, list[tuple[LinePiece, int]]],
+        lines: Mapping[int, TextLine],
+    ) -> tuple[list[list[TextRun]], list[int]]:
+        """The texts of each row, and the grid's row that it is of."""
+        height = len(self.ys) - 1
+        rows: list[list[TextRun]] = []
+        starts: list[int] = []
+        for row in range(height):
+            several = [held.get(cell, []) for cell in self._cells_of_row(cells, row)]
+            is_body = height <= 2 and row == height - 1
+            bands = self._unruled_rows(several) if is_body else [several]
+            for band in bands:
+                rows.append([cell_of(words, lines) for words in band])
+                starts.append(row)
+        return rows, starts
 
     def _merged(self) -> list[int]:
         """Which cell each place of the grid is of, row by row: places without a border between them are one cell."""
@@ -192,7 +215,6 @@ class Grid:
         lines: Mapping[int, TextLine],
     ) -> int:
         """The first rows that are set apart by their type or their colour, with those that their cells reach into."""
-        width = len(self.xs) - 1
         set_apart = 0
         while set_apart < len(rows) - 1 and self._is_set_apart(
             starts[set_apart], cells, held, lines
@@ -200,26 +222,25 @@ class Grid:
             set_apart += 1
         if set_apart == len(rows) - 1:  # all of it looks alike
             return 0
+        reach = self._reach(cells, starts)
+        if reach and reach < len(rows) - 1:
+            return max(set_apart, reach + 1)
+        return set_apart
+
+    def _reach(self, cells: Sequence[int], starts: Sequence[int]) -> int:
+        """The last row that the cells of the first rows reach into, or that a cell over several columns stands above."""
         reach = 0
         for row, start in enumerate(starts[:-1]):
             if row > reach:
                 break
-            for column in range(width):
-                cell = cells[start * width + column]
-                spans = [at // width for at, other in enumerate(cells) if other == cell]
-                is_wide = any(
-                    at // width == start and other == cell and at % width != column
-                    for at, other in enumerate(cells)
-                )
-                is_whole = len({cells[start * width + at] for at in range(width)}) == 1
-                if is_wide and not is_whole:
-                    reach = max(reach, row + 1)
-                reach = max(reach, max(spans) - starts[0])
+            own = set(self._cells_of_row(cells, start))
+            if 1 < len(own) < self._width:
+                reach = max(reach, row + 1)
+            lowest = max(place // self._width for place, cell in enumerate(cells) if cell in own)
+            reach = max(reach, lowest - starts[0])
             if row == 0 and not reach:
                 break
-        if reach and reach < len(rows) - 1:
-            return max(set_apart, reach + 1)
-        return set_apart
+        return reach
 
     def _is_set_apart(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pypdfium2.raw as pdfium_c
 
@@ -13,6 +13,7 @@ from retrieval.knowledge.ingest.pdf.geometry import IDENTITY, Matrix, Rect, rect
 LEAST_TYPE = 1.5  # points: nobody reads smaller type
 SAME_COLOUR = 12  # of 255, in each part: not to be told apart
 Colour = tuple[int, int, int]
+Segment = tuple[tuple[float, float], tuple[float, float]]  # from one place to another
 WHITE: Colour = (255, 255, 255)
 
 
@@ -63,9 +64,7 @@ def is_straight(start: tuple[float, float], end: tuple[float, float]) -> bool:
     return min(abs(start[0] - end[0]), abs(start[1] - end[1])) < 1
 
 
-def segments_of(
-    drawn: object, matrix: Matrix
-) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
+def segments_of(drawn: object, matrix: Matrix) -> Iterator[Segment]:
     """The lines of a path; a curve is the line between its ends."""
     first = here = (0.0, 0.0)
     x = ctypes.c_float()
@@ -85,7 +84,7 @@ def segments_of(
             here = first
 
 
-def subpaths(segments: list[tuple[tuple[float, float], tuple[float, float]]]) -> Iterator[Rect]:
+def subpaths(segments: Iterable[Segment]) -> Iterator[Rect]:
     """The rectangle around each run of lines that go on where the one before ended."""
     points: list[tuple[float, float]] = []
     for start, end in segments:

@@ -14,9 +14,13 @@ from retrieval.knowledge.ingest.pdf.columns import (
 from retrieval.knowledge.ingest.pdf.drawings import Drawings
 from retrieval.knowledge.ingest.pdf.geometry import SNAP, Border
 from retrieval.knowledge.ingest.pdf.grids import MAX_BORDERS, meets
-from retrieval.knowledge.ingest.pdf.rows import GridRow, PageTable, cell_of
+from retrieval.knowledge.ingest.pdf.rows import Columns, GridRow, PageTable, cell_of
 from retrieval.knowledge.ingest.pdf.runs import LinePiece, TextLine
 
+Numbered = tuple[
+    int, LinePiece, int
+]  # its number among the page's, a piece, the number of its line
+Cells = list[list[tuple[LinePiece, int]]]  # of a row, by column
 MIN_RULES = 4  # below each other, of one length: they part the rows of a table
 
 
@@ -47,40 +51,70 @@ def ruled_table(
     used: set[int],
 ) -> PageTable | None:
     """A row between each two lines, and one above the first; None where they part no rows of several columns."""
-    left = rules[0].start - SNAP
-    right = rules[0].end + SNAP
-    ys = [rule.at for rule in rules]
-    bands: list[list[tuple[int, LinePiece, int]]] = [[] for _ in rules]
-    above: list[tuple[int, LinePiece, int]] = []
-    for number, (piece, at) in enumerate(pieces):
-        x, y = piece.rect.middle
-        if number in used or lines[at].turn or not left <= x <= right or y < ys[-1]:
-            continue
-        if y < ys[0]:
-            bands[sum(y < place for place in ys)].append((number, piece, at))
-        elif y - ys[0] <= PARTED * piece.rect.height:
-            above.append((number, piece, at))
+    bands, above = _bands(rules, lines, pieces, used)
     columns = uncrossed([row for band in bands for row in parted_rows(band)])
-    lowest = parted_rows(above)[-1:]
-    head = split_at_columns(lowest[0], columns) if lowest and len(lowest[0].parts) > 1 else []
-    if head and all(column_span(part, columns) for part in head):
-        bands[0] = [entry for entry in above if entry[1].rect.middle[1] <= lowest[0].top]
-    rows: list[list[list[tuple[LinePiece, int]]]] = []
-    taken: list[tuple[int, int]] = []
+    if len(columns) < 2:
+        return None
+    head = _head(above, columns)
+    if head:
+        bands[0] = head
+    rows: list[Cells] = []
+    taken: list[Numbered] = []
     for band in bands:
-        cells: list[list[tuple[LinePiece, int]]] = [[] for _ in columns]
-        for row in parted_rows(band) if columns else ():
-            for part in split_at_columns(row, columns):
-                column, _ = column_span(part, columns) or (0, 0)
-                cells[column] += list(zip(part.pieces, part.lines, strict=True))
+        cells = _cells(band, columns)
         if sum(map(bool, cells)) > 1:
             rows.append(cells)
-            taken += [(number, at) for number, _, at in band]
-    if len(columns) < 2 or len(rows) < MIN_RULES - 1:
+            taken += band
+    if len(rows) < MIN_RULES - 1:
         return None
-    used.update(number for number, _ in taken)
+    used.update(number for number, _, _ in taken)
     return PageTable(
         rows=[GridRow([cell_of(cell, lines) for cell in cells]) for cells in rows],
         columns=columns,
-        at=min(at for _, at in taken),
+        at=min(at for _, _, at in taken),
     )
+
+
+def _bands(
+    rules: Sequence[Border],
+    lines: Mapping[int, TextLine],
+    pieces: Sequence[tuple[LinePiece, int]],
+    used: set[int],
+) -> tuple[list[list[Numbered]], list[Numbered]]:
+    """The words below each line, and those close above the first."""
+    left = rules[0].start - SNAP
+    right = rules[0].end + SNAP
+    top = rules[0].at
+    lowest = rules[-1].at
+    bands: list[list[Numbered]] = [[] for _ in rules]
+    above: list[Numbered] = []
+    for number, (piece, at) in enumerate(pieces):
+        x, y = piece.rect.middle
+        is_elsewhere = not left <= x <= right or y < lowest
+        if is_elsewhere or number in used or lines[at].turn:
+            continue
+        if y < top:
+            bands[sum(y < rule.at for rule in rules)].append((number, piece, at))
+        elif y - top <= PARTED * piece.rect.height:
+            above.append((number, piece, at))
+    return bands, above
+
+
+def _head(above: Sequence[Numbered], columns: Columns) -> list[Numbered]:
+    """The lowest row above the first line with all below it, where each of its parts fits a column; else nothing."""
+    rows = parted_rows(above)
+    if not rows or len(rows[-1].parts) < 2:
+        return []
+    parts = split_at_columns(rows[-1], columns)
+    if not all(column_span(part, columns) for part in parts):
+        return []
+    return [entry for entry in above if entry[1].rect.middle[1] <= rows[-1].top]
+
+
+def _cells(band: Sequence[Numbered], columns: Columns) -> Cells:
+    cells: Cells = [[] for _ in columns]
+    for row in parted_rows(band):
+        for part in split_at_columns(row, columns):
+            column, _ = column_span(part, columns) or (0, 0)
+            cells[column] += zip(part.pieces, part.lines, strict=True)
+    return cells
