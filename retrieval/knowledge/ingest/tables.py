@@ -159,39 +159,51 @@ def _tables_of_run(
 ) -> Iterator[Table]:
     """inherited: the head of the table above, for rows that go on after an empty one."""
     lines, run = _lines_above(run)
+    named = [line for line in lines if len(line.cells[0]) <= MAX_CAPTION_CHARS]
     for line in lines:
-        if len(line.cells[0]) > MAX_CAPTION_CHARS:
+        if line not in named:
             yield _table([], [line], "")
-    names = [line.cells[0] for line in lines if len(line.cells[0]) <= MAX_CAPTION_CHARS]
-    caption = CAPTION_JOIN.join(filter(None, [caption, *names]))
     if not run:
-        if names:
-            yield _table([], [line for line in lines if line.cells[0] in names], "")
+        if named:
+            yield _table([], named, "")
         return
     heads = _known_head(run) or _head_rows(run, expects_head=expects_head)
     head = [row.cells for row in _filled_to_the_right(run[:heads])]
     if not head and inherited and len(inherited[0]) == len(run[0].cells):
         head = list(inherited)
+    caption = _joined_caption([caption, *(line.cells[0] for line in named)])
+    yield from _tables_below(run, heads, head, caption)
+
+
+def _tables_below(
+    run: Sequence[TableRow], start: int, head: list[tuple[str, ...]], caption: str
+) -> Iterator[Table]:
+    """The rows of a run from `start` on: another table begins with a new head, and with a row that names a section."""
     body: list[TableRow] = []
     section = ""
-    at = heads
+    at = start
     while at < len(run):
         row = run[at]
-        new_heads = _new_head(run, at, body, head)
-        if new_heads or row.is_section or row.cells in head:
-            if body:
-                yield _table(head, body, CAPTION_JOIN.join(filter(None, [caption, section])))
-            body = []
-            if new_heads:
-                head = [other.cells for other in _filled_to_the_right(run[at : at + new_heads])]
-                section = ""
-            elif row.is_section:
-                section = row.cells[0]
-        else:
+        heads = _new_head(run, at, body, head)
+        if not heads and not row.is_section and row.cells not in head:
             body.append(row)
-        at += new_heads or 1
-    if body or heads == len(run):
-        yield _table(head, body, CAPTION_JOIN.join(filter(None, [caption, section])))
+            at += 1
+            continue
+        if body:
+            yield _table(head, body, _joined_caption([caption, section]))
+        body = []
+        if heads:
+            head = [other.cells for other in _filled_to_the_right(run[at : at + heads])]
+            section = ""
+        elif row.is_section:
+            section = row.cells[0]
+        at += heads or 1
+    if body or start == len(run):
+        yield _table(head, body, _joined_caption([caption, section]))
+
+
+def _joined_caption(parts: Iterable[str]) -> str:
+    return CAPTION_JOIN.join(filter(None, parts))
 
 
 def _lines_above(run: list[TableRow]) -> tuple[list[TableRow], list[TableRow]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 import nh3
@@ -131,23 +131,33 @@ def _table(lines: Sequence[str], columns: Sequence[str], *, markdown: bool) -> s
     """A Markdown table, labelled rows under their columns, or lines whose cells ` | ` parts; of these the first line is
     the head where there are others."""
     if columns:
-        head = head_line(columns)
-        above = lines[: lines.index(head)] if head in lines else []
-        body = [cells_of(line, columns) for line in lines[len(above) :] if line != head]
-        written = _inline if markdown else html.escape
-        shown = _rows([[written(cell) for cell in row] for row in (columns, *body)], headed=True)
-        return "".join([*(f"<p>{html.escape(line)}</p>" for line in above), *shown])
-    if markdown and any(is_row(line) or "|" in line for line in lines[:1]):
+        return _labelled_table(lines, columns, written=_inline if markdown else html.escape)
+    if markdown and lines and (is_row(lines[0]) or "|" in lines[0]):
         rows = [
             [_inline(cell) for cell in row_cells(line)]
             for line in lines
             if not is_delimiter_row(line)
         ]
         headed = len(lines) > 1 and is_delimiter_row(lines[1])
-    else:
-        rows = [[html.escape(cell) for cell in line.split(CELL_END)] for line in lines]
-        headed = len(rows) > 1 and len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
+        return "".join(_rows(rows, headed=headed))
+    rows = [[html.escape(cell) for cell in line.split(CELL_END)] for line in lines]
+    widths = {len(row) for row in rows}
+    headed = len(rows) > 1 and len(widths) == 1 and len(rows[0]) > 1
     return "".join(_rows(rows, headed=headed))
+
+
+def _labelled_table(
+    lines: Sequence[str], columns: Sequence[str], *, written: Callable[[str], str]
+) -> str:
+    """written: a cell as HTML."""
+    head = head_line(columns)
+    above = lines[: lines.index(head)] if head in lines else []
+    rows = [[written(name) for name in columns]]
+    for line in lines[len(above) :]:
+        if line != head:
+            rows.append([written(cell) for cell in cells_of(line, columns)])
+    captions = [f"<p>{html.escape(line)}</p>" for line in above]
+    return "".join([*captions, *_rows(rows, headed=True)])
 
 
 def _rows(rows: Sequence[Sequence[str]], *, headed: bool) -> Iterator[str]:

@@ -81,25 +81,11 @@ def sync_source_update(*, row: SyncSource, changes: Mapping[str, Any]) -> SyncSo
     the address need not know them; `row.lost_credentials` then says so. No hours any more ends a run. Raises
     InvalidInputError."""
     wrong: dict[str, list[str]] = {}
-    row.name = clean_line(str(changes.get("name", row.name)))
-    address = str(changes.get("address", row.address)).strip()
-    if address != row.address:
-        row.version = ""
-    if row.credentials and server_of(address) != server_of(row.address):
-        row.credentials = ""
-        row.lost_credentials = "username" not in changes and "password" not in changes
-    row.address = address
     hours_before = row.every_hours
+    row.name = clean_line(str(changes.get("name", row.name)))
+    _change_address(row, changes)
     row.every_hours = _number(changes, "every_hours", row.every_hours, 0, MOST_HOURS, wrong)
-    for option, most in OPTIONS.get(row.kind, {}).items():
-        if changes.get(option) not in (None, ""):
-            row.options[option] = _number(
-                changes, option, 0, 0 if option == "depth" else 1, most, wrong
-            )
-    for option in WORDS.get(row.kind, ()):
-        if option in changes and changes[option] != row.options.get(option, ""):
-            row.options[option] = clean_line(str(changes[option]))[:MAX_WORD_CHARS]
-            row.version = ""
+    _change_options(row, changes, wrong)
     if "username" in changes or "password" in changes:
         pair = {name: str(changes.get(name) or "") for name in ("username", "password")}
         row.credentials = seal(pair) if any(pair.values()) else ""
@@ -119,6 +105,31 @@ def sync_source_update(*, row: SyncSource, changes: Mapping[str, Any]) -> SyncSo
     if hours_before and not row.every_hours:
         sync_source_stop(row=row)
     return row
+
+
+def _change_address(row: SyncSource, changes: Mapping[str, Any]) -> None:
+    """On another server the stored credentials are dropped."""
+    address = str(changes.get("address", row.address)).strip()
+    if address != row.address:
+        row.version = ""
+    if row.credentials and server_of(address) != server_of(row.address):
+        row.credentials = ""
+        row.lost_credentials = "username" not in changes and "password" not in changes
+    row.address = address
+
+
+def _change_options(
+    row: SyncSource, changes: Mapping[str, Any], wrong: dict[str, list[str]]
+) -> None:
+    """Those of its kind."""
+    for option, most in OPTIONS.get(row.kind, {}).items():
+        if changes.get(option) not in (None, ""):
+            least = 0 if option == "depth" else 1
+            row.options[option] = _number(changes, option, 0, least, most, wrong)
+    for option in WORDS.get(row.kind, ()):
+        if option in changes and changes[option] != row.options.get(option, ""):
+            row.options[option] = clean_line(str(changes[option]))[:MAX_WORD_CHARS]
+            row.version = ""
 
 
 def _check_address(row: SyncSource) -> None:

@@ -177,18 +177,44 @@ class _Shown:
     def _word(self, token: re.Match[str]) -> None:
         group = self._groups[-1]
         name = token[1].lower()
-        is_on = token[2] != "0"
+        self._change_look(group, name, token[2])
+        self._change_row(name)
+        if name == "par" and group.is_in_table:
+            self._out.append(" ")
+            return
+        if name == "u" and group.is_unseen:
+            return
+        if name == "outlinelevel" and token[2] and int(token[2]) < LEVELS:
+            self._out.append(f"\\u{HEADING + int(token[2]) + 1}?")
+        self._out.append(token[0])
+        if not token[0].endswith(" "):
+            self._out.append(" ")
+
+    def _change_look(self, group: _Group, name: str, number: str | None) -> None:
+        """By a word that says how what follows in the group is shown."""
         match name:
             case "v" | "deleted":
-                group.is_hidden = is_on
+                group.is_hidden = number != "0"
             case "plain":
-                group.is_hidden = group.is_white = group.is_tiny = group.has_ground = False
+                group.is_hidden = False
+                group.is_white = False
+                group.is_tiny = False
+                group.has_ground = False
             case "fs":
-                group.is_tiny = int(token[2] or 24) <= UNSEEN_HALF_POINTS
+                group.is_tiny = int(number or 24) <= UNSEEN_HALF_POINTS
             case "cf":
-                group.is_white = int(token[2] or 0) in self._whites
+                group.is_white = int(number or 0) in self._whites
             case "highlight" | "cb" | "chcbpat" | "cbpat":
-                group.has_ground = token[2] not in (None, "0") and int(token[2]) not in self._whites
+                ground = int(number or 0)
+                group.has_ground = ground != 0 and ground not in self._whites
+            case "pard":
+                group.is_in_table = False
+            case "intbl":
+                group.is_in_table = True
+
+    def _change_row(self, name: str) -> None:
+        """By a word that begins or ends a row or one of its cells."""
+        match name:
             case "trowd":
                 self._merged = [""]
                 self._cell = 0
@@ -202,20 +228,6 @@ class _Shown:
                 self._cell += 1
             case "row":
                 self._cell = 0
-            case "pard":
-                group.is_in_table = False
-            case "intbl":
-                group.is_in_table = True
-            case "outlinelevel" if token[2] and int(token[2]) < LEVELS:
-                self._out.append(f"\\u{HEADING + int(token[2]) + 1}?")
-            case "par" if group.is_in_table:
-                self._out.append(" ")
-                return
-            case "u" if group.is_unseen:
-                return
-        self._out.append(token[0])
-        if not token[0].endswith(" "):
-            self._out.append(" ")
 
 
 def _group_end(source: str, start: int) -> int:
