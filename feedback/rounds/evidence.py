@@ -7,9 +7,11 @@ after a crash or a change of the clock nothing is lost, and nothing is counted t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db.models import F, Prefetch, Q
@@ -85,68 +87,82 @@ def _draw(message_ids: Sequence[UUID]) -> tuple[int, int]:
     return new, len(evidence)
 
 
+@dataclass(frozen=True, slots=True)
+class _Credited:
+    """What a rating says of one source of its answer. question: that was searched for."""
+
+    credit: Credit
+    source: Source
+    question: str
+
+
 def _evidence(ratings: Sequence[Rating]) -> list[Evidence]:
     """The oldest first: of a person's votes on one passage the newest counts."""
-    of_person: dict[tuple[UUID, int], list[Rating]] = defaultdict(list)
+    credits = _credits(ratings)
+    passages = passages_of(credited.source for credited in credits)
+    known = [credited for credited in credits if credited.source.pk in passages]
+    questions = questions_of(credited.question for credited in known)
+    rows: dict[tuple[UUID, int], Evidence] = {}
+    for credited in known:
+        if credited.question not in questions:
+            continue
+        credit = credited.credit
+        rating = credit.rating_id
+        passage = passages[credited.source.pk]
+        new = Evidence(
+            rating=rating,
+            question_id=questions[credited.question],
+            passage_id=passage,
+            voter_id=rating.user_id,
+            weight=0.0,
+            document_weight=0.0,
+            day=day_of(rating.updated_at),
+        )
+        row = rows.setdefault((rating.pk, passage), new)
+        row.weight = _limited(row.weight + credit.weight)  # two markers may be of one text
+        row.document_weight = _limited(row.document_weight + credit.document_weight)
+    return sorted(rows.values(), key=lambda row: (row.rating.updated_at, row.rating_id))
+
+
+def _limited(weight: float) -> float:
+    return max(-1.0, min(1.0, weight))
+
+
+def _credits(ratings: Sequence[Rating]) -> list[_Credited]:
+    """What each person's ratings say of the documents' passages that their answers were given."""
+    by_person: dict[tuple[UUID, int], list[Rating]] = defaultdict(list)
     for rating in ratings:
-        of_person[rating.message_id, rating.user_id].append(rating)
-    keys = {message_id for message_id, _ in of_person}
-    credited = Source.objects.filter(
-        Q(cited=True) | Q(pk__in=[rating.source_id for rating in ratings])
-    )
-    credited = credited.only(
-        "message", "marker", "document_id", "chunk_id", "text", "cited"
-    ).order_by("marker")
+        by_person[rating.message_id, rating.user_id].append(rating)
+    messages = _rated_answers(ratings)
+    credits: list[_Credited] = []
+    for (message_id, _), own in by_person.items():
+        message = messages[message_id]
+        sources = {source.pk: source for source in message.credited}
+        by_marker = {source.marker: source for source in sources.values() if source.document_id}
+        question = (message.searched_for or message.question or "")[:MAX_QUESTION_CHARS]
+        inputs = [_input(rating, sources) for rating in own]
+        for credit in attribute(_answer(message, sources.values()), inputs):
+            if credit.marker in by_marker:
+                credits.append(_Credited(credit, by_marker[credit.marker], question))
+    return credits
+
+
+def _rated_answers(ratings: Sequence[Rating]) -> dict[UUID, Any]:
+    """By id, with `question` and `credited`: the sources that are cited or were rated."""
+    rated = [rating.source_id for rating in ratings]
+    credited = Source.objects.filter(Q(cited=True) | Q(pk__in=rated)).order_by("marker")
+    credited = credited.only("message", "marker", "document_id", "chunk_id", "text", "cited")
     answers = Message.objects.only(
         "text", "decision", "status", "grounding", "support", "searched_for"
     )
     answers = answers.prefetch_related(Prefetch("sources", credited, to_attr="credited"))
-    messages = answers.annotate(question=F("reply_to__text")).in_bulk(keys)
-    credits: list[tuple[Credit, Source, str]] = []
-    for (message_id, _), own in of_person.items():
-        message = messages[message_id]
-        shown = {source.pk: source for source in message.credited}
-        by_marker = {source.marker: source for source in shown.values() if source.document_id}
-        question = message.searched_for or message.question or ""
-        inputs = [
-            RatingInput(
-                id=rating,
-                score=rating.score,
-                tags=rating.tags,
-                marker=shown[rating.source_id].marker if rating.source_id else None,
-            )
-            for rating in own
-        ]
-        credits += [
-            (credit, by_marker[credit.marker], question[:MAX_QUESTION_CHARS])
-            for credit in attribute(_answer(message, shown.values()), inputs)
-            if credit.marker in by_marker
-        ]
-    passages = passages_of(source for _, source, _ in credits)
-    questions = questions_of(question for _, source, question in credits if source.pk in passages)
-    rows: dict[tuple[UUID, int], Evidence] = {}
-    for credit, source, question in credits:
-        if source.pk not in passages or question not in questions:
-            continue
-        rating = credit.rating_id
-        passage = passages[source.pk]
-        row = rows.setdefault(
-            (rating.pk, passage),
-            Evidence(
-                rating=rating,
-                question_id=questions[question],
-                passage_id=passage,
-                voter_id=rating.user_id,
-                weight=0.0,
-                document_weight=0.0,
-                day=day_of(rating.updated_at),
-            ),
-        )
-        row.weight = max(
-            -1.0, min(1.0, row.weight + credit.weight)
-        )  # two markers may be of one text
-        row.document_weight = max(-1.0, min(1.0, row.document_weight + credit.document_weight))
-    return sorted(rows.values(), key=lambda row: (row.rating.updated_at, row.rating_id))
+    ids = {rating.message_id for rating in ratings}
+    return answers.annotate(question=F("reply_to__text")).in_bulk(ids)
+
+
+def _input(rating: Rating, sources: Mapping[int, Source]) -> RatingInput:
+    marker = sources[rating.source_id].marker if rating.source_id else None
+    return RatingInput(id=rating, score=rating.score, tags=rating.tags, marker=marker)
 
 
 def _answer(message: Message, sources: Iterable[Source]) -> RatedAnswer:
