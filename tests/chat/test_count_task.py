@@ -148,12 +148,12 @@ async def test_of_many_columns_the_model_is_shown_those_that_fit_the_question(
 async def test_what_is_compared_as_it_stands_and_not_looked_for_is_said(
     api: Api, online: Any
 ) -> None:
-    table = "| Supplier | Notice |\n|---|---|\n| Acme | 12 months |\n| Beta | 1 year |\n"
+    table = "| Supplier | Notice |\n|---|---|\n| Acme Ltd | 12 months |\n| Beta Ltd | 1 year |\n"
     await write(api, "a.md", table)
     rule = {"column": "Notice", "operator": "<", "value": "6", "upper": ""}
-    online.reply(match=READS, json={"columns": [rule], "words": "the beta", "unit": "row"})
+    online.reply(match=READS, json={"columns": [rule], "words": "the ltd", "unit": "row"})
     data = (await api.ask("Which suppliers?", task="count")).json()
-    assert "| 1 | Beta | 1 year |" in data["answer"]
+    assert "| 1 | Beta Ltd | 1 year |" in data["answer"]
     assert "compared as they stand: “12 months”, “1 year”." in data["answer"]
     assert "Not looked for" in data["answer"]
     detail = steps(data, "count")[0]["detail"]
