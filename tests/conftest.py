@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import inspect
 import logging
+import shutil
 import socket
 import threading
 from collections.abc import Generator, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -32,6 +35,7 @@ hypothesis.settings.register_profile(
 )  # a busy machine is no fault of what is tested
 hypothesis.settings.load_profile("site")
 pytest_plugins = [
+    "tests.migrated_database",
     "tests.milvus",
     "tests.object_store",
     "tests.ollama_server",
@@ -193,13 +197,19 @@ def _garbage_is_collected_as_before() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(
-    tmp_path_factory: pytest.TempPathFactory, django_db_modify_db_settings_parallel_suffix: None
-) -> None:
+    tmp_path_factory: pytest.TempPathFactory,
+    django_db_modify_db_settings_parallel_suffix: None,
+    migrated_database: Path | None,
+) -> Iterator[None]:
     """SQLite in a file, as on a real site: threads wait for its lock, where those of a shared memory database fail."""
-    if connection.vendor == "sqlite":
-        connection.settings_dict["TEST"]["NAME"] = str(
-            tmp_path_factory.mktemp("database") / "test.sqlite3"
-        )
+    with pytest.MonkeyPatch.context() as patch:
+        if connection.vendor == "sqlite":
+            name = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+            connection.settings_dict["TEST"]["NAME"] = name
+        if migrated_database is not None:
+            copy = partial(shutil.copy, migrated_database, name)
+            patch.setattr(connection.creation, "_create_test_db", lambda *_, **__: copy())
+        yield
 
 
 @pytest.fixture(scope="session")

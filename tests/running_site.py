@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,8 +67,12 @@ def environment(data_dir: Path, port: int, **variables: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def start(data_dir: Path, **variables: str) -> RunningSite:
+def start(data_dir: Path, *, database: Path | None = None, **variables: str) -> RunningSite:
+    """`database`: what `migrated_database` gives, for a site that need not run the migrations itself."""
     port = free_port()
+    if database is not None:
+        data_dir.mkdir(parents=True)
+        shutil.copy(database, data_dir / "db.sqlite3")
     with (data_dir.parent / "up.log").open("w") as log:
         process = subprocess.Popen(
             [sys.executable, "manage.py", "up"], cwd=ROOT, env=environment(data_dir, port, **variables), stdout=log,
@@ -77,9 +82,11 @@ def start(data_dir: Path, **variables: str) -> RunningSite:
 
 
 @contextmanager
-def running_site(data_dir: Path, **variables: str) -> Iterator[RunningSite]:
+def running_site(
+    data_dir: Path, *, database: Path | None = None, **variables: str
+) -> Iterator[RunningSite]:
     """Once it is ready; stopped in the end, with all its parts."""
-    site = start(data_dir, **variables)
+    site = start(data_dir, database=database, **variables)
     try:
         wait_until(lambda: site.is_ready() or site.process.poll() is not None, within_s=START_S)
         assert site.is_ready(), site.output[-4000:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -31,8 +32,12 @@ def test_the_release_before_and_this_one_share_a_database(tmp_path: Path) -> Non
     assert compared(previous, tmp_path) == []
 
 
-def test_a_schema_that_takes_away_what_running_code_needs_is_seen(tmp_path: Path) -> None:
+def test_a_schema_that_takes_away_what_running_code_needs_is_seen(
+    tmp_path: Path, migrated_database: Path | None
+) -> None:
     site = Site(tmp_path)
+    if migrated_database is not None:
+        shutil.copy(migrated_database, site.database)
     site.migrate()
     change(site, "ALTER TABLE retrieval_document ADD COLUMN shelf varchar(20) NULL")  # expand
     assert site.problems() == ""

@@ -27,9 +27,9 @@ pytestmark = [
 
 
 @pytest.fixture
-def site(tmp_path: Path, online: Any) -> Iterator[Site]:
+def site(tmp_path: Path, online: Any, migrated_database: Path | None) -> Iterator[Site]:
     with own_redis(tmp_path) as redis_url:
-        site = Site(tmp_path, redis_url, online.url)
+        site = Site(tmp_path, redis_url, online.url, database=migrated_database)
         yield site
         for machine in site.machines:
             machine.end()

@@ -112,8 +112,10 @@ def test_sigterm_leaves_nothing_running(site: RunningSite) -> None:
     assert [line for pid, line in parts.items() if alive(pid)] == []
 
 
-def test_a_killed_supervisor_leaves_nothing_running_and_the_folder_free(tmp_path: Path) -> None:
-    first = start(tmp_path / "var")
+def test_a_killed_supervisor_leaves_nothing_running_and_the_folder_free(
+    tmp_path: Path, migrated_database: Path | None
+) -> None:
+    first = start(tmp_path / "var", database=migrated_database)
     assert wait_until(
         lambda: first.part("uvicorn") > 0 and first.part("milvus_lite_server") > 0, within_s=START_S
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -60,7 +61,16 @@ class Machine:
 class Site:
     """A migrated database, one person, and no process yet."""
 
-    def __init__(self, folder: Path, redis_url: str, model_url: str, **variables: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        redis_url: str,
+        model_url: str,
+        *,
+        database: Path | None = None,
+        **variables: str,
+    ) -> None:
+        """`database`: a migrated SQLite file to begin with, where `DATABASE_URL` names no server."""
         self._log = folder / "web.log"
         self._environ = environment(
             folder / "var",
@@ -74,6 +84,8 @@ class Site:
             **variables,
         )
         (folder / "var").mkdir()
+        if database is not None:
+            shutil.copy(database, folder / "var" / "db.sqlite3")
         done = subprocess.run(
             [sys.executable, "manage.py", "shell", "-v", "0", "-c", SET_UP], cwd=ROOT, env=self._environ,
             capture_output=True, text=True, timeout=START_S,

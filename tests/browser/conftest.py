@@ -7,6 +7,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,7 +36,9 @@ class Site:
 
 
 @pytest.fixture(scope="package")
-def site(tmp_path_factory: pytest.TempPathFactory, milvus_uri: str) -> Iterator[Site]:
+def site(
+    tmp_path_factory: pytest.TempPathFactory, milvus_uri: str, migrated_database: Path | None
+) -> Iterator[Site]:
     """Web, worker and beat on a data folder of their own; only the models are simulated."""
     ollama = OllamaServer()
     ollama.start()
@@ -43,7 +46,8 @@ def site(tmp_path_factory: pytest.TempPathFactory, milvus_uri: str) -> Iterator[
         "OLLAMA_BASE_URL": ollama.url, "RAG_OFFLINE": "auto", "MILVUS_URI": milvus_uri,
         "RAG_MILVUS_PREFIX": f"t{uuid.uuid4().hex[:12]}",
     }  # fmt: skip
-    with running_site(tmp_path_factory.mktemp("site") / "var", **variables) as running:
+    data_dir = tmp_path_factory.mktemp("site") / "var"
+    with running_site(data_dir, database=migrated_database, **variables) as running:
         yield Site(running.url, ollama)
     ollama.stop()
 
