@@ -4,6 +4,7 @@ import { beforeEach, describe, mock, test } from "node:test";
 import { element, frames, freshPage, serve, settled } from "./page.js";
 import { site } from "./site.js";
 
+const { rewritingOf } = await site("chat/again.js");
 const { Answer } = await site("chat/answer.js");
 const { Composer } = await site("chat/composer.js");
 const { decisionPath, passageTable } = await site("chat/path.js");
@@ -70,6 +71,14 @@ describe("an answer", () => {
     assert.deepEqual(buttons.map((button) => button.textContent), ["Ask without the assistant", "Try again"]);
     for (const button of buttons) button.click();
     assert.deepEqual([act.mock.callCount(), on.retry.mock.callCount()], [1, 1]);
+  });
+  test("what is asked again is the answer that was to be written again, and else a first question", () => {
+    const { answer } = made();
+    assert.equal(rewritingOf(answer), null);
+    answer.rewrites = { id: "before", request: { options: { route: false } } };
+    assert.deepEqual(rewritingOf(answer, { assistant: "" }), { id: "before", request: { options: { route: false }, assistant: "" } });
+    answer.id = "new"; // it began, and failed then
+    assert.deepEqual(rewritingOf(answer), { id: "new", request: {} });
   });
   test("says who wrote it, and that a passage is not shown", () => {
     const { after } = finished({ answer: "30 days [1], 31 for staff [2].", written_by: { by: "mei", on: "2026-11-28" } });

@@ -72,6 +72,8 @@ declare namespace Api {
     found: string[]; follow_ups: string[]; offers: ("count" | "ask_owner")[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
+  /** What is to be otherwise where an answer is written again. */
+  interface Again { options?: Options; task?: "count"; assistant?: string }
   type RequestState = "open" | "answered" | "declined" | "withdrawn";
   interface Addressee { sent_to: "collection" | "curators"; collection: string | null; owner: string | null; others: number }
   /** A question that was sent to a person. */

@@ -28,7 +28,7 @@ const ENDING_ICONS = { cut: "arrow-down", stopped: "stop", model: "warn", interr
  * @property {(answer: Answer, shown: import("./evidence.js").Evidence[], index: number, opener: HTMLElement) => unknown} source
  * @property {(text: string) => unknown} option
  * @property {(text: string) => unknown} [followUp]
- * @property {(answer: Answer, request?: { options?: Api.Options, task?: "count" }) => unknown} regenerate
+ * @property {(answer: Answer, request?: Api.Again) => unknown} regenerate
  * @property {(answer: Answer) => unknown} [goOn]
  * @property {(id: Api.Id) => unknown} [showVersion]
  * @property {(answer: Answer) => string} [questionOf]
@@ -53,7 +53,10 @@ export class Answer {
     /** @type {HTMLElement | null} */
     this.plan = null;
     this.isDone = false;
-    this.isEdit = false; // of a question that was asked before in other words
+    /** @type {{id: Api.Id, text: string} | null} a question that was asked before in other words, and its new ones */
+    this.edits = null;
+    /** @type {import("./again.js").Rewriting | null} */
+    this.rewrites = null;
     this.isNew = false; // its question was asked just now, and may be refused
     this.isUnsent = false; // the site has not told yet that it has the question
     this.doing = "";

@@ -4,6 +4,7 @@ import { bootData, byId, icon, replace, sharedText } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { lookForModel, taskProblem } from "../document_tasks.js";
 import { announcer, errorToast, menuButton, toast } from "../ui.js";
+import { rewritingOf } from "./again.js";
 import { Composer } from "./composer.js";
 import { History } from "./history.js";
 import { liveLine } from "./live.js";
@@ -205,10 +206,11 @@ function stop() {
   if (live?.id) transport.stop(live.id).catch(errorToast);
 }
 
-/** @param {Answer} answer */
-function retry(answer) {
-  if (answer.id && answer.message) {
-    regenerate(answer);
+/** @param {Answer} answer @param {Api.Again} [changes] */
+function retry(answer, changes = {}) {
+  const rewriting = rewritingOf(answer, changes);
+  if (rewriting) {
+    rewrite(answer, rewriting);
     return;
   }
   const text = answer.question || thread.questionOf(answer);
@@ -226,12 +228,25 @@ function awaitAnswer(answer, question) {
   panel.close();
 }
 
-/** @param {Answer} answer @param {{ options?: Api.Options }} [request] what is to be otherwise */
+/** @param {Answer} answer @param {Api.Again} [request] what is to be otherwise */
 function regenerate(answer, request = {}) {
-  if (thread.live() || !answer.id) return;
-  const question = answer.question || thread.questionOf(answer);
-  awaitAnswer(thread.replaceAnswer(answer), question);
-  transport.again(answer.id, "regenerate", request);
+  if (answer.id) rewrite(answer, { id: answer.id, request });
+}
+
+/** @param {Answer} shown where it is to stand @param {import("./again.js").Rewriting} rewriting */
+function rewrite(shown, rewriting) {
+  if (thread.live()) return;
+  const question = shown.question || thread.questionOf(shown);
+  const answer = thread.replaceAnswer(shown);
+  answer.rewrites = rewriting;
+  awaitAnswer(answer, question);
+  transport.again(rewriting.id, "regenerate", rewriting.request);
+}
+
+/** It may not look where its assistant does. @param {Answer} answer */
+function askWithoutAssistant(answer) {
+  if (!answer.rewrites) composer.assistant.choose(null);
+  retry(answer, { assistant: "" });
 }
 
 /** @param {Answer} answer one that is not complete */
@@ -244,15 +259,24 @@ function goOn(answer) {
   transport.again(answer.id, "continue");
 }
 
-/** @param {Api.Id} id of a question @param {string} text its other words */
-function edit(id, text) {
+/** @param {Api.Id} id of a question @param {string} text its other words @param {Api.Again} [request] */
+function edit(id, text, request = {}) {
   if (thread.live()) return;
   thread.reword(id, text);
   const answer = thread.addAnswer();
-  answer.isEdit = true;
+  answer.edits = { id, text };
   awaitAnswer(answer, text);
   thread.holdQuestion();
-  transport.again(id, "edit", { message: text });
+  transport.again(id, "edit", { message: text, ...request });
+}
+
+/** The question is as it was. @param {Api.ErrorEvent} event @param {Answer} answer */
+function refusedEdit(event, { edits }) {
+  if (event.code === UNREADABLE && edits) {
+    const run = () => edit(edits.id, edits.text, { assistant: "" });
+    toast(event.content, { ms: 8000, action: { label: gettext("Ask without the assistant"), run } });
+  } else errorToast({ message: event.content });
+  if (sessionId) loadMessages(sessionId);
 }
 
 /** Another version of a question or an answer in its place. @param {Api.Id} id */
@@ -326,16 +350,16 @@ function receive(event) {
       refusedByBudget(event, failing);
       return;
     }
-    if (!failing || failing.isEdit) {
+    if (!failing) {
       errorToast({ message: event.content });
-      if (failing && sessionId) loadMessages(sessionId); // the question is as it was
+      return;
+    }
+    if (failing.edits) {
+      refusedEdit(event, failing);
       return;
     }
     failing.apply(event);
-    if (event.code === UNREADABLE) failing.offer(gettext("Ask without the assistant"), () => {
-      composer.assistant.choose(null);
-      retry(failing);
-    });
+    if (event.code === UNREADABLE) failing.offer(gettext("Ask without the assistant"), () => askWithoutAssistant(failing));
     thread.grew(true);
     announce(event.content);
     return;
