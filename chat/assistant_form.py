@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy as _
 
 from chat.api.assistants import AssistantCreateSerializer
+from chat.assistant_selectors import readable_addresses
 from chat.labels import script_efforts
 from chat.models import Assistant
 from chat.models.assistants import MAX_INSTRUCTIONS
@@ -18,6 +19,7 @@ from ragsite.core.localized import localized
 from retrieval.knowledge.selectors import collections_offered
 
 FILTERS = ("department", "doc_type", "policy_year")
+AS_IT_IS = "as_it_is"  # a way that a program has chosen and this form does not offer
 FIELD_OF = {"workflow": "way", "options": "way", "filters": "department"}
 
 
@@ -65,7 +67,8 @@ class AssistantForm(forms.Form):
         label=_("Only these tags"),
         max_length=2000,
         required=False,
-        help_text=_("Separated by commas."),
+        widget=forms.Textarea({"rows": 3}),
+        help_text=_("One per line."),
     )
     starters = forms.CharField(
         label=_("Questions to start with"),
@@ -82,17 +85,22 @@ class AssistantForm(forms.Form):
 
     def __init__(self, data: Any = None, *, user: User, assistant: Assistant | None = None) -> None:
         self.ways = {_way_key(way): way for way in script_efforts()}
-        super().__init__(data, initial=self._entered(assistant) if assistant else None)
-        choices: list[tuple[str, Any]] = [
-            (str(row.pk), row.address) for row in collections_offered(user=user)
-        ]
-        offered = {key for key, _label in choices}
-        for key in assistant.collections if assistant else ():
-            if key not in offered:
-                choices.append((key, _("A collection that you can no longer read")))
-        self.fields["collections"].choices = choices  # type: ignore[attr-defined]
-        ways = [(key, way["label"]) for key, way in self.ways.items()]
-        self.fields["way"].choices = [("", _("The site’s choice")), *ways]  # type: ignore[attr-defined]
+        entered = self._entered(assistant) if assistant else {}
+        super().__init__(data, initial=entered)
+        self.hidden = []  # ids of the collections that the user can no longer read
+        choices: dict[str, Any] = {
+            str(row.pk): row.address for row in collections_offered(user=user)
+        }
+        if assistant:
+            choices |= readable_addresses(assistant, user)
+            self.hidden = [key for key in assistant.collections if key not in choices]
+        choices |= {key: _("A collection that you can no longer read") for key in self.hidden}
+        self.fields["collections"].choices = list(choices.items())  # type: ignore[attr-defined]
+        ways = [("", _("The site’s choice"))]
+        ways += [(key, way["label"]) for key, way in self.ways.items()]
+        if entered.get("way") == AS_IT_IS:
+            ways.append((AS_IT_IS, _("As it is set now, by a program")))
+        self.fields["way"].choices = ways  # type: ignore[attr-defined]
         if assistant or not user.is_staff:
             del self.fields["of_site"]
 
@@ -103,12 +111,13 @@ class AssistantForm(forms.Form):
             if (way["workflow"], way["options"]) == (assistant.workflow, assistant.options)
         ]
         plain = ("name", "description", "instructions", "collections", "model")
+        other = AS_IT_IS if assistant.workflow or assistant.options else ""
         return {
             **{name: getattr(assistant, name) for name in plain},
             **{name: assistant.filters.get(name) for name in FILTERS},
-            "tags": ", ".join(assistant.filters.get("tags", ())),
+            "tags": "\n".join(assistant.filters.get("tags", ())),
             "starters": "\n".join(assistant.starters),
-            "way": same[0] if same else "",
+            "way": same[0] if same else other,
         }
 
     def clean(self) -> None:
@@ -116,24 +125,31 @@ class AssistantForm(forms.Form):
         entered = self.cleaned_data
         if self.errors:
             return
-        tags = [tag.strip() for tag in entered["tags"].replace("，", ",").split(",")]
+        ticked = entered["collections"]
         filters = {name: entered[name] for name in FILTERS if entered[name]}
-        plain = ("name", "description", "instructions", "collections", "model")
-        way = self.ways.get(entered["way"], {"workflow": "", "options": {}})
+        plain = ("name", "description", "instructions", "model")
         body = {
             **{name: entered[name] for name in plain},
-            "workflow": way["workflow"] or None,
-            "options": way["options"],
-            "filters": {**filters, "tags": [tag for tag in tags if tag]},
-            "starters": [line for line in entered["starters"].splitlines() if line.strip()],
+            **self._way(entered["way"]),
+            "collections": [key for key in ticked if key not in self.hidden],
+            "filters": {**filters, "tags": _lines(entered["tags"])},
+            "starters": _lines(entered["starters"]),
             "of_site": entered.get("of_site", False),
         }
         checked = AssistantCreateSerializer(data=body)
         if checked.is_valid():
-            self.values = checked.values()
+            forgotten = [key for key in self.hidden if key not in ticked]
+            self.values = checked.values() | {"forgotten": forgotten}
             return
         for name, errors in checked.errors.items():
             self._refuse(name, _sentences(errors))
+
+    def _way(self, chosen: str) -> dict[str, Any]:
+        """What of the API's fields it is; nothing where it stays as it is."""
+        if chosen == AS_IT_IS:
+            return {}
+        way = self.ways.get(chosen, {"workflow": "", "options": {}})
+        return {"workflow": way["workflow"] or None, "options": way["options"]}
 
     def refuse(self, error: AppError) -> None:
         """What the service says of it."""
@@ -145,6 +161,10 @@ class AssistantForm(forms.Form):
     def _refuse(self, name: str, sentences: list[str]) -> None:
         field = FIELD_OF.get(name, name)
         self.add_error(field if field in self.fields else None, " ".join(sentences))
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _way_key(way: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from chat.assistant_form import AssistantForm
@@ -142,12 +143,23 @@ def assistant_copy(request: HttpRequest, assistant_id: uuid.UUID) -> HttpRespons
     try:
         assistant = assistant_get(user=user, address=str(assistant_id))
         copy = assistant_duplicate(assistant=assistant, by=user)
+        if left_out := len(assistant.collections) - len(copy.collections):
+            _say_left_out(request, left_out)
     except NotFoundError as error:
         raise Http404 from error
     except AppError as error:
         messages.error(request, str(localized(error.message)))
         return redirect("assistants")
     return redirect("assistant", copy.pk)
+
+
+def _say_left_out(request: HttpRequest, count: int) -> None:
+    sentence = ngettext(
+        "{count} collection that you may not read is left out.",
+        "{count} collections that you may not read are left out.",
+        count,
+    )
+    messages.info(request, sentence.format(count=count))
 
 
 @require_POST

@@ -10,6 +10,7 @@ from django.db.models import Case, Q, QuerySet, When
 from chat.errors import AssistantNotFoundError
 from chat.models import Assistant
 from retrieval.knowledge.collection_addresses import read_address
+from retrieval.knowledge.selectors import visible_collections
 from retrieval.models import Collection
 
 PUBLIC = Collection.Visibility.PUBLIC
@@ -32,6 +33,12 @@ def owned_assistants(user: User) -> QuerySet[Assistant]:
     if user.is_staff:
         rule |= Q(owner=None)
     return Assistant.objects.filter(rule).select_related("owner")
+
+
+def readable_addresses(assistant: Assistant, user: User) -> dict[str, str]:
+    """Id → address of those of its collections that `user` may read."""
+    readable = visible_collections(user).filter(pk__in=assistant.collections)
+    return {str(row.pk): row.address for row in readable.select_related("owner")}
 
 
 def assistant_list(*, user: User) -> QuerySet[Assistant]:

@@ -329,3 +329,24 @@ def test_it_is_kept_as_long_as_the_log_of_the_desk(root: User, rag_settings: Any
     rag_settings(retention={"desk_log_days": 30})
     assert ("audit_log", 1) in list(retention_work())
     assert LogEntry.objects.get().changes == {"name": ["B", "C"]}
+
+
+def test_assistants_of_the_site_are_named_and_those_of_people_are_not(root: User) -> None:
+    client = client_of(root)
+    address = "/api/assistants"
+    house = client.post(
+        address, {"name": "House", "of_site": True}, content_type="application/json"
+    ).json()["id"]
+    client.post(address, {"name": "Mine"}, content_type="application/json")
+    client.patch(
+        f"{address}/{house}",
+        {"instructions": "Be brief.", "visibility": "public"},
+        content_type="application/json",
+    )
+    client.post(f"/assistants/{house}/sharing/", {"action": "default"})
+    html = page(root, "?kind=assistants")
+    assert "House" in html and "Mine" not in html
+    assert "<ins>Be brief.</ins>" in html and "<ins>True</ins>" in html
+    client.delete(f"{address}/{house}")
+    assert "Deleted" in page(root, "?kind=assistants")
+    assert not LogEntry.objects.filter(object_repr="Mine").exists()

@@ -92,6 +92,16 @@ class AssistantInputSerializer(StrictSerializer):
         return values
 
 
+class AssistantChangeSerializer(AssistantInputSerializer):
+    """Its collections that you may not read stay, whatever `collections` says."""
+
+    forget_unreadable = FlagField(
+        required=False,
+        default=False,
+        help_text="Take out its collections that you may not read. With none left it looks everywhere.",
+    )
+
+
 class AssistantCreateSerializer(AssistantInputSerializer):
     of_site = FlagField(
         required=False, default=False, help_text="Of the site in place of your own; for staff."
@@ -231,7 +241,7 @@ class AssistantApi(APIView):
 
     @extend_schema(
         operation_id="assistants_change",
-        request=AssistantInputSerializer(partial=True),
+        request=AssistantChangeSerializer(partial=True),
         responses={200: AssistantSerializer, **errors(409)},
         tags=["assistants"],
     )
@@ -239,9 +249,12 @@ class AssistantApi(APIView):
         """What is left out stays."""
         user = asking_user(request)
         assistant = _owned(request, name)
-        body = AssistantInputSerializer(data=request.data, partial=True)
+        body = AssistantChangeSerializer(data=request.data, partial=True)
         body.is_valid(raise_exception=True)
-        changed = assistant_update(assistant=assistant, changes=body.values(), by=user)
+        changes = body.values()
+        if changes.pop("forget_unreadable", False):
+            changes["forgotten"] = assistant.collections
+        changed = assistant_update(assistant=assistant, changes=changes, by=user)
         return Response(assistants_data(user, [changed])[0])
 
     @extend_schema(

@@ -11,13 +11,13 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
-from chat.assistant_selectors import PUBLIC, SHARED
+from chat.assistant_selectors import PUBLIC, SHARED, readable_addresses
 from chat.models import Assistant
 from chat.services.default_assistant import forget
 from ragsite.core.errors import ConflictError, InvalidInputError, PermissionDeniedError
 from ragsite.core.messages import worded
 from retrieval.engine.workflows.registry import require_offered
-from retrieval.knowledge.selectors import collection_addresses, collections_find
+from retrieval.knowledge.selectors import collections_find
 from retrieval.knowledge.services.collections import may_publish
 from retrieval.models import Collection
 
@@ -28,6 +28,9 @@ LISTS = ("options", "filters", "starters")
 SHAPES = {"name", "instructions", "collections", "workflow", "options", "filters", "model"}
 MAY_NOT_PUBLISH = worded(
     "You may not share an assistant with everybody; share it with people or a group, or ask an administrator."
+)
+NOTHING_READABLE = worded(
+    "You may not read any of the collections that this assistant looks into, so a copy would look everywhere."
 )
 ONLY_SITES = worded("Only an assistant of the site that everybody may use can be its default.")
 
@@ -55,8 +58,8 @@ def assistant_update(*, assistant: Assistant, changes: Mapping[str, Any], by: Us
     """Change any of name, description, instructions, collections (addresses), workflow, options, filters, model,
     starters, visibility, groups and people (names).
 
-    Collections that `by` may not read stay where they were there before. Raises InvalidInputError, ConflictError,
-    PermissionDeniedError where `by` may not share it with everybody.
+    Its collections that `by` may not read stay, but for those whose ids are in `forgotten`. Raises InvalidInputError,
+    ConflictError, PermissionDeniedError where `by` may not share it with everybody.
     """
     locked = Assistant.objects.select_for_update().select_related(None).get(pk=assistant.pk)
     return _change(locked, changes, by=by)
@@ -72,8 +75,13 @@ def _change(assistant: Assistant, changes: Mapping[str, Any], *, by: User) -> As
     for field in LISTS:
         if field in changes:
             setattr(assistant, field, changes[field])
+    hidden = _hidden(assistant, by) if {"collections", "forgotten"} & changes.keys() else []
+    kept = [key for key in hidden if key not in changes.get("forgotten", ())]
     if "collections" in changes:
-        assistant.collections = _collection_ids(changes["collections"], assistant, by)
+        assistant.collections = _collection_ids(changes["collections"], by) + kept
+    elif hidden:
+        gone = set(hidden) - set(kept)
+        assistant.collections = [key for key in assistant.collections if key not in gone]
     if assistant.workflow and assistant.workflow != before["workflow"]:
         require_offered(assistant.workflow, settings.RAG)
     try:
@@ -94,24 +102,25 @@ def _change(assistant: Assistant, changes: Mapping[str, Any], *, by: User) -> As
     return assistant
 
 
-def _collection_ids(addresses: Sequence[str], assistant: Assistant, by: User) -> list[str]:
-    """Raises InvalidInputError for what `by` may not read and was not there before."""
+def _collection_ids(addresses: Sequence[str], by: User) -> list[str]:
+    """Raises InvalidInputError for what `by` may not read: an address is not to be tried on an assistant to learn
+    whether it is there."""
     found = collections_find(user=by, names=addresses)
-    there = collection_addresses(assistant.collections)
-    kept = {name: key for key, address in there.items() for name in (key, address)}
-    kept |= {key: key for key in assistant.collections}
-    ids: dict[str, None] = {}
-    missing = []
-    for name, collection in found.items():
-        if collection is not None:
-            ids[str(collection.pk)] = None
-        elif name in kept:
-            ids[kept[name]] = None
-        else:
-            missing.append(worded("You may read no collection “{name}”.", name=name[:100]))
+    missing = [
+        worded("You may read no collection “{name}”.", name=name[:100])
+        for name, collection in found.items()
+        if collection is None
+    ]
     if missing:
         raise InvalidInputError(fields={"collections": missing})
-    return list(ids)
+    ids = [str(collection.pk) for collection in found.values() if collection is not None]
+    return list(dict.fromkeys(ids))
+
+
+def _hidden(assistant: Assistant, by: User) -> list[str]:
+    """Its collections that `by` may not read."""
+    readable = readable_addresses(assistant, by)
+    return [key for key in assistant.collections if key not in readable]
 
 
 def _share(assistant: Assistant, changes: Mapping[str, Any], by: User) -> None:
@@ -188,13 +197,18 @@ def _publish(
 
 @transaction.atomic
 def assistant_duplicate(*, assistant: Assistant, by: User) -> Assistant:
-    """A private one of `by` alike. Of its collections all: with none left it would look everywhere."""
+    """A private one of `by` alike, with those of its collections that `by` may read. Raises ConflictError, also where
+    none is left: it would look everywhere."""
     taken = set(Assistant.objects.filter(owner=by).values_list("name", flat=True))
     stem = assistant.name[:90].rstrip()
     numbered = (f"{stem} {number}" for number in range(2, len(taken) + 3))
     name = next(one for one in (assistant.name, *numbered) if one not in taken)
     copied = ("description", *SHAPES - {"name"}, "starters")
     values = {field: getattr(assistant, field) for field in copied}
+    readable = readable_addresses(assistant, by)
+    values["collections"] = [key for key in assistant.collections if key in readable]
+    if assistant.collections and not readable:
+        raise ConflictError(NOTHING_READABLE)
     return _change(_new(owner=by, **values), {"name": name}, by=by)
 
 
@@ -205,6 +219,10 @@ def assistant_make_default(*, assistant: Assistant, by: User, default: bool) -> 
         raise PermissionDeniedError
     if default and (assistant.owner_id is not None or assistant.visibility != PUBLIC):
         raise ConflictError(ONLY_SITES)
-    Assistant.objects.filter(is_default=True).update(is_default=False)
-    Assistant.objects.filter(pk=assistant.pk).update(is_default=default)
+    # Row by row: the log of what staff change is told by each.
+    for former in Assistant.objects.filter(is_default=True).exclude(pk=assistant.pk):
+        former.is_default = False
+        former.save(update_fields=["is_default"])
+    assistant.is_default = default
+    assistant.save(update_fields=["is_default"])
     forget()

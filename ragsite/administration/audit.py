@@ -52,6 +52,21 @@ AUDITED: dict[str, tuple[str, ...]] = {  # table → fields; of relations to sev
         "editor_groups",
     ),
     "retrieval.CollectionPerson": ("collection", "user", "role"),
+    "chat.Assistant": (
+        "name",
+        "description",
+        "instructions",
+        "collections",
+        "workflow",
+        "options",
+        "filters",
+        "model",
+        "starters",
+        "visibility",
+        "groups",
+        "people",
+        "is_default",
+    ),
     "feedback.CuratedAnswer": ("question", "wordings", "text", "expires_at", "ended_at"),
     "feedback.GoldenQuestion": ("text", "collection", "expects", "documents"),
 }
@@ -102,13 +117,15 @@ def _staff() -> User | None:
 
 
 def _is_kept(sender: type[Model], instance: Any, **_: Any) -> bool:
-    """Not the tokens of sign-ins, nor what holds the files of a conversation."""
+    """Not the tokens of sign-ins, what holds the files of a conversation, nor assistants that are somebody's own."""
     if auditlog_disabled.get():
         return False
     label = sender._meta.label
     if label == "ragsite.ApiToken" and not instance.scopes:
         return False
     if label == "retrieval.Collection" and instance.conversation_id is not None:
+        return False
+    if label == "chat.Assistant" and instance.owner_id is not None:
         return False
     return _staff() is not None
 

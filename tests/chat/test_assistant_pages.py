@@ -42,7 +42,7 @@ def test_it_is_made_changed_and_deleted_on_its_pages(page: Client, owner: User) 
         "collections": [str(notes.pk)],
         "way": "quick",
         "department": "HR",
-        "tags": "pay, leave",
+        "tags": "pay\nleave, paid",
         "starters": "How long is parental leave?\n\nWho approves it?",
     }
     assert page.post("/assistants/new/", entered).status_code == 302
@@ -50,7 +50,7 @@ def test_it_is_made_changed_and_deleted_on_its_pages(page: Client, owner: User) 
     assert (made.owner, made.visibility, made.version) == (owner, "private", 1)
     assert (made.collections, made.workflow) == ([str(notes.pk)], "corrective")
     assert made.options["rewrite"] is False
-    assert made.filters == {"department": "HR", "tags": ["pay", "leave"]}
+    assert made.filters == {"department": "HR", "tags": ["pay", "leave, paid"]}
     assert made.starters == ["How long is parental leave?", "Who approves it?"]
     shown = page.get(f"/assistants/{made.pk}/").content.decode()
     assert "Use a list." in shown and "Try it" in shown
@@ -136,17 +136,107 @@ def test_whom_it_is_shared_with_uses_and_duplicates_it_but_cannot_change_it(
     assert sent(client_of(UserFactory()), "get", f"/api/assistants/{rules.pk}").status_code == 200
 
 
-def test_a_copy_of_one_whose_collections_are_withdrawn_does_not_look_everywhere(
+def test_a_copy_has_what_its_owner_may_read_and_says_what_is_left_out(
+    owner: User, rules: Assistant
+) -> None:
+    secret = CollectionFactory(owner=owner, visibility="private", name="secret")
+    law = CollectionFactory(owner=owner, visibility="public", name="law")
+    ids = [str(secret.pk), str(law.pk)]
+    Assistant.objects.filter(pk=rules.pk).update(collections=ids, visibility="public")
+    ben = UserFactory(username="ben")
+    page = client_of(ben).post(f"/assistants/{rules.pk}/copy/", follow=True).content.decode()
+    assert "1 collection that you may not read is left out." in page
+    assert str(secret.pk) not in page and "no longer read" not in page
+    assert ben.assistants.get().collections == [str(law.pk)]
+
+
+def test_what_one_may_read_nothing_of_is_not_copied_so_as_to_look_everywhere(
     owner: User, rules: Assistant
 ) -> None:
     notes = CollectionFactory(owner=owner, visibility="private")
     Assistant.objects.filter(pk=rules.pk).update(collections=[str(notes.pk)], visibility="public")
     ben = UserFactory(username="ben")
-    client_of(ben).post(f"/assistants/{rules.pk}/copy/")
-    copy = sent(client_of(ben), "get", "/api/assistants/Rules").json()
-    assert (copy["owner"], copy["collections"], copy["unreadable"]) == ("ben", [], 1)
-    shown = client_of(ben).get(f"/assistants/{copy['id']}/").content.decode()
-    assert "A collection that you can no longer read" in shown
+    page = client_of(ben).post(f"/assistants/{rules.pk}/copy/", follow=True).content.decode()
+    assert "so a copy would look everywhere" in page
+    assert not ben.assistants.exists()
+
+
+def hidden_from(owner: User, rules: Assistant) -> tuple[Any, Any]:
+    """It looks into a collection that its owner may read and one that they no longer may."""
+    mine = CollectionFactory(owner=owner, visibility="private", name="notes")
+    theirs = CollectionFactory(owner=UserFactory(username="eve"), visibility="private", name="hr")
+    ids = [str(mine.pk), str(theirs.pk)]
+    Assistant.objects.filter(pk=rules.pk).update(collections=ids)
+    return mine, theirs
+
+
+def test_what_the_editor_may_not_read_stays_where_the_api_writes_back_what_it_read(
+    page: Client, owner: User, rules: Assistant
+) -> None:
+    mine, theirs = hidden_from(owner, rules)
+    address = f"/api/assistants/{rules.pk}"
+    read = sent(page, "get", address).json()
+    assert (read["collections"], read["unreadable"]) == (["maria/notes"], 1)
+    for collections in (read["collections"], []):
+        sent(page, "patch", address, {"collections": collections})
+        rules.refresh_from_db()
+        assert str(theirs.pk) in rules.collections
+    assert str(mine.pk) not in rules.collections
+    assert sent(page, "patch", address, {"forget_unreadable": True}).json()["unreadable"] == 0
+    rules.refresh_from_db()
+    assert rules.collections == []
+
+
+def test_whether_a_collection_is_there_is_not_to_be_tried_out(
+    page: Client, owner: User, rules: Assistant
+) -> None:
+    hidden_from(owner, rules)
+    tried = [
+        sent(page, "patch", f"/api/assistants/{rules.pk}", {"collections": [name]})
+        for name in ("eve/hr", "eve/none")
+    ]
+    assert [answer.status_code for answer in tried] == [400, 400]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_the_form_keeps_what_is_ticked_and_forgets_what_is_not(
+    page: Client, owner: User, rules: Assistant, keeps: bool
+) -> None:
+    mine, theirs = hidden_from(owner, rules)
+    address = f"/assistants/{rules.pk}/"
+    assert "A collection that you can no longer read" in page.get(address).content.decode()
+    ticked = [str(mine.pk), *([str(theirs.pk)] if keeps else [])]
+    assert page.post(address, {"name": "Rules", "collections": ticked}).status_code == 302
+    rules.refresh_from_db()
+    assert rules.collections == ticked
+
+
+def test_the_form_keeps_what_it_does_not_offer(
+    page: Client, rules: Assistant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a browser sends it back: a way that only programs choose, a tag with a comma, more than it lists."""
+    monkeypatch.setattr("retrieval.knowledge.selectors.CHOICES", 0)
+    law = CollectionFactory(owner=rules.owner, visibility="private", name="law")
+    made = {
+        "workflow": "react",
+        "options": {"top_k": 7},
+        "filters": {"department": "HR", "tags": ["pay, leave", "b"]},
+        "collections": [str(law.pk)],
+    }
+    Assistant.objects.filter(pk=rules.pk).update(**made)
+    address = f"/assistants/{rules.pk}/"
+    form = page.get(address).context["form"]
+    entered = {name: form[name].value() for name in form.fields}
+    entered = {name: value for name, value in entered.items() if value is not None}
+    shown = page.get(address).content.decode()
+    assert "As it is set now, by a program" in shown and "maria/law" in shown
+    assert page.post(address, entered).status_code == 302
+    rules.refresh_from_db()
+    assert {name: getattr(rules, name) for name in made} == made
+    assert rules.version == 1  # nothing has changed
+    page.post(address, entered | {"way": ""})
+    rules.refresh_from_db()
+    assert (rules.workflow, rules.options) == ("", {})
 
 
 def test_only_a_superuser_sets_the_sites_default_and_only_a_public_one_of_the_site() -> None:
