@@ -107,10 +107,14 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Watched:
-    """A page, and what must not happen on it."""
+    """A page, and what must not happen on it, but for what the test brings about."""
 
     page: Page
     complaints: list[str]
+    expected: str = ""
+
+    def unexpected(self) -> list[str]:
+        return [one for one in self.complaints if not self.expected or self.expected not in one]
 
 
 def _watch(page: Page, site: Site) -> list[str]:
@@ -140,16 +144,16 @@ def open_page(site: Site, browser: Browser) -> Iterator[Callable[..., Page]]:
     contexts: list[BrowserContext] = []
     watched: list[Watched] = []
 
-    def opener(device: dict[str, Any], **more: Any) -> Page:
+    def opener(device: dict[str, Any], *, expected: str = "", **more: Any) -> Page:
         context = browser.new_context(base_url=site.url, **device, **more)
         context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
-        watched.append(Watched(page, _watch(page, site)))
+        watched.append(Watched(page, _watch(page, site), expected))
         return page
 
     yield opener
-    complaints = [complaint for one in watched for complaint in one.complaints]
+    complaints = [complaint for one in watched for complaint in one.unexpected()]
     for context in contexts:
         context.close()
     assert complaints == []

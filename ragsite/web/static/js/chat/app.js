@@ -65,7 +65,7 @@ const transport = new Transport({
 });
 const composer = new Composer(byId("composer"), {
   workflows: boot.workflows, standard: boot.default_workflow, limits: boot.limits, accept: boot.accept, page: boot.self_corrective, web: boot.web_search, assistant: boot.assistant, username: boot.username,
-  onAssistant: () => { if (thread.scroll.classList.contains("is-welcome")) showWelcome(); },
+  onAssistant: redrawWelcome,
   onSend: (text) => ask(text), onStop: stop,
 });
 composer.input.addEventListener("input", () => { asksOnceLoaded = false; }); // other words wait for another Enter
@@ -165,7 +165,14 @@ async function renewWelcome() {
   const fresh = new DOMParser().parseFromString(page, "text/html").querySelector(/** @type {"template"} */ ("template#welcome"));
   if (!fresh) return;
   welcome.content.replaceChildren(fresh.content);
-  if (thread.scroll.classList.contains("is-welcome")) showWelcome();
+  redrawWelcome();
+}
+
+/** Unless a question stands there by now. */
+function redrawWelcome() {
+  const isShown = thread.scroll.classList.contains("is-welcome");
+  if (isShown) showWelcome();
+  return isShown;
 }
 
 // --------------------------------------------------------------------------------------------- asking
@@ -474,7 +481,7 @@ function showOthersQuestion(event) {
 
 /** What a page of this site asked for is done at once; a link from elsewhere waits for the reader's Enter. */
 async function beginTask() {
-  showWelcome();
+  if (!redrawWelcome()) return;
   const { task } = composer.named;
   if (!task || !document.referrer.startsWith(`${location.origin}/`)) return;
   await lookForModel();
