@@ -150,6 +150,22 @@ def test_an_import_is_one_entry(root: User) -> None:
     assert "Checked answers · New: 1" in page(root)
 
 
+def test_what_changed_is_said_in_the_words_of_the_pages(root: User) -> None:
+    collection = CollectionFactory(owner=root, name="library", visibility="private")
+    api_of(root).patch(f"/api/collections/{collection.pk}", {"visibility": "public"})
+    chunk = passage("Ten books.")
+    answer = curated_save(
+        by=root,
+        question="How many?",
+        text="Ten [1].",
+        passages=[Passage(chunk.document_id, "Rules", chunk.text)],
+    )
+    client_of(root).post(reverse("review_curated_withdraw", args=[answer.pk]))
+    html = page(root)
+    assert "Visibility" in html and "<del>No</del>" in html and "<ins>Yes</ins>" in html
+    assert "Checked answer: " in html
+
+
 def test_a_change_of_role_is_one_entry_with_both_sides(root: User) -> None:
     group = Group.objects.create(name="Library")
     user = UserFactory(username="mei")

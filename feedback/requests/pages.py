@@ -9,6 +9,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.db.models import Case, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -44,12 +45,14 @@ CHOICES = 200
 @login_required
 @never_cache
 def requests_page(request: HttpRequest) -> HttpResponse:
-    """Those sent to the reader, or ?box=sent by the reader."""
+    """Those sent to the reader, or ?box=sent by the reader; what waits comes first."""
     user = asking_user(request)
     box = request.GET.get("box", "")
     if box not in BOXES:
         box = BOXES[0]
-    page = Paginator(request_list(user=user, box=box), A_PAGE).get_page(request.GET.get("page"))
+    waiting_first = Case(When(state=GapRequest.State.OPEN, then=0), default=1)
+    rows = request_list(user=user, box=box).order_by(waiting_first, "-sent_at", "pk")
+    page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
     context = {
         "section": "requests",
         "box": box,

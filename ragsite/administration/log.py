@@ -17,7 +17,7 @@ from django.contrib.admin.models import DELETION
 from django.contrib.admin.models import LogEntry as AdminEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import Model, Q, QuerySet
+from django.db.models import BooleanField, Model, Q, QuerySet
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.text import capfirst
@@ -56,6 +56,20 @@ MODELS: dict[str, tuple[str, ...]] = {
     "curation": ("feedback.curatedanswer", "feedback.goldenquestion"),
     "webhooks": ("ragsite.webhook",),
 }
+# Of tables and fields whose models have no words for people.
+NAMES: dict[str, Promise] = {
+    "feedback.CuratedAnswer": gettext_lazy("Checked answer"),
+    "feedback.CuratedAnswer.question": gettext_lazy("Question"),
+    "feedback.CuratedAnswer.wordings": gettext_lazy("Other wordings"),
+    "feedback.CuratedAnswer.text": gettext_lazy("Answer"),
+    "retrieval.CollectionPerson.collection": gettext_lazy("Collection"),
+    "retrieval.CollectionPerson.user": gettext_lazy("Person"),
+    "retrieval.CollectionPerson.role": gettext_lazy("Role"),
+    "ragsite.NotificationPreference": gettext_lazy("Notifications"),
+    "ragsite.NotificationPreference.user": gettext_lazy("Person"),
+    "ragsite.NotificationPreference.emailed": gettext_lazy("By e-mail"),
+}
+YES_OR_NO: dict[str, Promise] = {"True": gettext_lazy("Yes"), "False": gettext_lazy("No")}
 ACTIONS: dict[int, Promise] = {
     AuditEntry.Action.CREATE: gettext_lazy("Created"),
     AuditEntry.Action.UPDATE: gettext_lazy("Changed"),
@@ -202,7 +216,7 @@ def _audit_entries(chosen: LogFilters, most: int) -> list[LogEntry]:
     entries = []
     for row in chosen.of(rows, "timestamp", "actor__username")[:most]:
         model = row.content_type.model_class()
-        name = capfirst(str(model._meta.verbose_name)) if model else row.content_type.model
+        name = _table_name(model) if model else row.content_type.model
         entries.append(
             LogEntry(
                 at=row.timestamp,
@@ -220,6 +234,11 @@ def _audit_entries(chosen: LogFilters, most: int) -> list[LogEntry]:
 def _sentence(row: AuditEntry) -> str:
     """Of what somebody did whose account is gone (`ragsite.accounts.personal_data`)."""
     return str((row.additional_data or {}).get("sentence", ""))
+
+
+def _table_name(model: type[Model]) -> str:
+    """Of a table's row, in the words of the pages."""
+    return capfirst(str(NAMES.get(model._meta.label, model._meta.verbose_name)))
 
 
 # ------------------------------------------------------------------------------------------------ what was changed
@@ -249,6 +268,8 @@ def _field_of(model: type[Model] | None, name: str) -> Any:
 
 
 def _field_name(model: type[Model] | None, name: str) -> str:
+    if model is not None and (words := NAMES.get(f"{model._meta.label}.{name}")):
+        return str(words)
     return capfirst(str(getattr(_field_of(model, name), "verbose_name", name)))
 
 
@@ -258,7 +279,10 @@ def _value(model: type[Model] | None, name: str, text: str) -> str:
         return ""
     if model is not None and model._meta.label == "constance.Constance":
         return _setting(text)
-    choices = dict(getattr(_field_of(model, name), "flatchoices", ()))
+    field = _field_of(model, name)
+    if isinstance(field, BooleanField):
+        return str(YES_OR_NO.get(text, text))
+    choices = dict(getattr(field, "flatchoices", ()))
     return str(choices.get(text, text))[:VALUE_CHARS]
 
 

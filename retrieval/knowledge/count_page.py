@@ -71,7 +71,8 @@ def count_page(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
             if (known := as_app_error(error)) is None:
                 raise
             what = told(known)
-            problems = list(dict.fromkeys(said for _name, said in sentences(what["fields"])))
+            told_of = sentences(what["fields"])
+            problems = list(dict.fromkeys(_problem(path, said) for path, said in told_of))
             problems = problems or [what["message"]]
     if as_csv and result is not None:
         return _csv_response(result)
@@ -105,6 +106,25 @@ def _rows_of_page(result: CountResult, body: Mapping[str, Any]) -> list[dict[str
         }
         for row in result.rows
     ]
+
+
+def _problem(path: str, sentence: str) -> str:
+    """With the name of the form's field that it is about."""
+    label = _labels().get(path.rpartition(".")[2])
+    return _("{field}: {problem}").format(field=label, problem=sentence) if label else sentence
+
+
+def _labels() -> dict[str, str]:
+    return {
+        "words": _("Words"),
+        "column": _("Column"),
+        "value": _("Value"),
+        "upper": _("Upper end"),
+        "year_from": _("Year from"),
+        "year_to": _("Year to"),
+        "added_from": _("Added from"),
+        "added_to": _("Added until"),
+    }
 
 
 def body_of(sent: QueryDict) -> dict[str, Any]:
@@ -155,10 +175,10 @@ def _operators() -> list[tuple[str, str]]:
     return [
         ("=", _("is")),
         ("contains", _("contains")),
-        ("<", _("is less than, or before")),
-        ("<=", _("is at most, or until")),
-        (">", _("is more than, or after")),
-        (">=", _("is at least, or from")),
+        ("<", _("is below, before")),
+        ("<=", _("is at most, until")),
+        (">", _("is above, after")),
+        (">=", _("is at least, from")),
         ("between", _("is between")),
     ]
 

@@ -43,7 +43,10 @@ async def test_the_number_and_the_rows_are_the_databases_and_cite_their_places(
     online.reply(match=READS, json=LEAVE_FILTER)
     data = (await api.ask("How many policies mention parental leave?", task="count")).json()
     assert data["decision"] == "ANSWER"
-    assert "**3** documents" in data["answer"] and "3 of 3, complete." in data["answer"]
+    assert (
+        "**3** documents" in data["answer"]
+        and "3 of 3: every document was looked at." in data["answer"]
+    )
     assert "| 1 | 0.txt |" in data["answer"] and "[3]" in data["answer"]
     assert [(one["title"], one["cited"]) for one in data["sources"]] == [
         ("0.txt", True),

@@ -96,7 +96,7 @@ async def test_a_count_is_exact_and_of_what_the_caller_may_read(
 ) -> None:
     async with agent("read") as client:
         found = (await client.call_tool("count", {"words": "books"})).structured_content
-        assert (found["total"], found["said"]) == (1, ["1 of 1, complete."])
+        assert (found["total"], found["said"]) == (1, ["1 of 1: every document was looked at."])
         assert found["rows"][0]["evidence"][0]["text"] == "Ten books may be borrowed."
         wrong = await client.call_tool("count", {"unit": "row"})
         assert wrong.is_error and "Rows are counted by words" in wrong.content[0].text

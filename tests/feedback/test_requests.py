@@ -544,6 +544,16 @@ def test_what_was_sent_to_a_person_who_is_deleted_goes_to_the_curators(
     assert (mine["state"], mine["note"]) == ("open", received["note"])
 
 
+def test_the_list_has_what_waits_before_what_is_done(
+    owner: User, asker: User, campus: Collection
+) -> None:
+    send(refused(asker, campus))
+    answered_since = send(refused(asker, campus, text="Where is the gate?")).json()["id"]
+    reply(owner, answered_since)
+    listed = client_of(owner).get("/requests/").content.decode()
+    assert 0 < listed.index(PARKING) < listed.index("Where is the gate?")
+
+
 def test_of_an_asker_who_is_deleted_the_open_question_stays_without_name_and_remark(
     owner: User, asker: User, campus: Collection
 ) -> None:

@@ -42,6 +42,13 @@ describe("the palette", () => {
     const { labels } = await opened();
     for (const label of ["New conversation", "Temporary chat", "Theme: dark", "Sign out", "Documents", "Log", "Leave days30 days"]) assert.ok(labels().includes(label), label);
   });
+  test("without words the last conversations come before the pages, and nothing is counted", async () => {
+    const { labels, palette, type } = await opened({ "GET /api/sessions?search=leave": CONVERSATIONS });
+    assert.ok(labels().indexOf("Leave days30 days") < labels().indexOf("Documents"));
+    assert.equal(palette.note.textContent, "");
+    await type("leave");
+    assert.equal(palette.note.textContent, "1 result");
+  });
   test("offers no temporary chat where the site has none", async () => {
     const { labels } = await opened({ "GET /palette.json": { ...OFFERED, temporary: false } });
     assert.ok(!labels().includes("Temporary chat"));

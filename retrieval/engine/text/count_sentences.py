@@ -42,7 +42,7 @@ def _how_many(result: CountResult) -> Sentence:
     if not is_whole:
         return worded("{total:,} so far, not complete.", total=result.total)
     if result.complete:
-        return worded("{total:,} of {total:,}, complete.", total=result.total)
+        return worded("{total:,} of {total:,}: every document was looked at.", total=result.total)
     return worded("{total:,} of {total:,} that could be compared.", total=result.total)
 
 

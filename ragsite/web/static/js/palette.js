@@ -29,7 +29,7 @@ const press = (selector, url) => () => {
 function actions(temporary) {
   const group = gettext("Actions");
   /** @type {Record<string, string>} */
-  const themes = { system: gettext("Theme: as the system"), light: gettext("Theme: light"), dark: gettext("Theme: dark") };
+  const themes = { system: gettext("Theme: same as the system"), light: gettext("Theme: light"), dark: gettext("Theme: dark") };
   const languages = /** @type {HTMLButtonElement[]} */ ([...document.querySelectorAll(".in-menu button[name=language]")]);
   return [
     { label: gettext("New conversation"), icon: "plus", group, run: press("[data-new-chat]", "/") },
@@ -48,13 +48,15 @@ class Palette {
   constructor() {
     this.list = h("ul", { id: "palette-list", role: "listbox", "aria-label": gettext("Results") });
     this.input = h("input", {
-      class: "input", role: "combobox", maxlength: SEARCHED_CHARS, autocomplete: "off", placeholder: gettext("A page, an action or a conversation…"),
+      class: "input", role: "combobox", maxlength: SEARCHED_CHARS, autocomplete: "off", placeholder: gettext("Search pages, actions and conversations"),
       "aria-label": gettext("Go to"), "aria-expanded": "true", "aria-controls": "palette-list", "aria-autocomplete": "list", onkeydown: (event) => this.keys(event),
     });
     this.note = h("p", { class: "palette-note", role: "status" });
     this.dialog = h("dialog", { class: "dialog palette", "aria-label": gettext("Go to") }, this.input, this.list, this.note);
-    /** @type {Entry[]} pages and actions */
-    this.fixed = [];
+    /** @type {Entry[]} */
+    this.actions = [];
+    /** @type {Entry[]} */
+    this.pages = [];
     /** @type {Entry[]} */
     this.conversations = [];
     /** @type {Entry[]} what is shown */
@@ -109,7 +111,8 @@ class Palette {
       offered = null;
       this.problem = /** @type {Error} */ (error).message;
     }
-    this.fixed = [...actions(temporary), ...pages];
+    this.actions = actions(temporary);
+    this.pages = pages;
     this.draw();
   }
 
@@ -136,8 +139,7 @@ class Palette {
 
   draw() {
     const words = this.input.value.trim();
-    const fixed = words ? this.fixed.filter((entry) => fits(words, entry)) : this.fixed;
-    this.entries = [...fixed, ...this.conversations];
+    this.entries = words ? [...[...this.actions, ...this.pages].filter((entry) => fits(words, entry)), ...this.conversations] : [...this.actions, ...this.conversations, ...this.pages];
     this.at = Math.min(this.at, Math.max(0, this.entries.length - 1));
     /** @type {HTMLElement[]} */
     const rows = [];
@@ -150,9 +152,14 @@ class Palette {
       }, icon(entry.icon), h("span", { class: "grow", dir: "auto" }, entry.label, entry.hint ? h("small", {}, entry.hint) : null)));
     });
     replace(this.list, rows);
-    const found = this.entries.length ? ngettext("{count} result", "{count} results", this.entries.length) : gettext("Nothing found.");
-    replace(this.note, this.problem || (this.isSearching ? gettext("Searching…") : found));
+    replace(this.note, this.problem || (this.isSearching ? gettext("Searching…") : this.found(words)));
     this.mark();
+  }
+
+  /** What the line below says; nothing where nothing was asked for. @param {string} words */
+  found(words) {
+    if (!words) return "";
+    return this.entries.length ? ngettext("{count} result", "{count} results", this.entries.length) : gettext("Nothing found.");
   }
 
   /** The entry that Enter takes. */

@@ -64,7 +64,7 @@ def test_documents_that_hold_a_phrase_are_counted_with_the_place_where_it_stands
     written(collection, "c.txt", "Parental consent is needed. Leave of absence is another matter.")
     found = counted(client, words="parental leave", match="phrase")
     assert (found["total"], found["complete"], titles(found)) == (2, True, ["a.txt", "b.txt"])
-    assert found["said"] == ["2 of 2, complete."]
+    assert found["said"] == ["2 of 2: every document was looked at."]
     evidence = found["rows"][0]["evidence"][0]
     assert evidence["text"] == LEAVE
     assert evidence["chunk_id"] == str(document.chunks.get().pk)
@@ -191,7 +191,7 @@ def test_what_is_not_read_is_said_and_what_is_replaced_is_left_out(
     found = counted(client, words="parental")
     assert titles(found) == ["a.txt"]
     assert found["said"] == [
-        "1 of 1, complete.",
+        "1 of 1: every document was looked at.",
         "1 document is still being read and is not counted.",
         "1 document could not be read and is not counted.",
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
 from django.contrib.auth.models import User
@@ -44,7 +45,7 @@ def test_an_empty_form_counts_nothing_and_an_empty_result_says_so(
     assert "count-result" not in page.get("/documents/count/").content.decode()
     written(collection, "a.txt", "Nothing of that kind.")
     body = page.get("/documents/count/", {"words": "unicorn"}).content.decode()
-    assert "0 of 0, complete." in body and "Nothing matches" in body
+    assert "0 of 0: every document was looked at." in body and "Nothing matches" in body
 
 
 def test_all_rows_come_as_csv_with_how_many_they_are(page: Client, collection: Collection) -> None:
@@ -57,7 +58,7 @@ def test_all_rows_come_as_csv_with_how_many_they_are(page: Client, collection: C
     assert rows[0] == ["Document", "Page", "Heading", "Evidence", "Link", "Supplier", "Score"]
     assert len(rows) == 252
     assert rows[1][5:] == ["'=Supplier 0", "0"]
-    assert rows[-1] == ["250 of 250, complete."]
+    assert rows[-1] == ["250 of 250: every document was looked at."]
 
 
 def csv_rows(page: Client, given: dict[str, str]) -> list[list[str]]:
@@ -134,6 +135,18 @@ def test_what_is_wrong_is_said_and_what_was_typed_stays(
     response = page.get("/documents/count/", wrong)
     assert response.status_code == 400
     assert 'role="alert"' in response.content.decode()
+
+
+def test_a_problem_names_its_field(page: Client) -> None:
+    body = page.get("/documents/count/", {**RULE, "value": ""}).content.decode()
+    assert re.search(r'role="alert">Value: [A-Z]', body)
+
+
+def test_what_shows_a_word_is_read_without_its_markup(page: Client, collection: Collection) -> None:
+    written(collection, "leave.md", "# Parental leave\n\nIt is **fourteen** weeks.\n")
+    body = page.get("/documents/count/", {"words": "fourteen"}).content.decode()
+    (shown,) = re.findall(r'<p class="hit-text"[^>]*>(.*?)</p>', body, re.DOTALL)
+    assert "fourteen weeks" in shown and "*" not in shown and "#" not in shown
 
 
 def test_others_documents_are_not_counted_and_nobody_else_comes_in(

@@ -1,5 +1,5 @@
 // One answer on the page: while it is written, and afterwards.
-import { append, capitalized, h, icon, iconButton, replace } from "../dom.js";
+import { append, capitalized, dateOfDay, h, icon, iconButton, replace } from "../dom.js";
 import { gettext, gettextWith, ngettext } from "../i18n.js";
 import { badgeOf } from "../labels.js";
 import { copyText, errorToast } from "../ui.js";
@@ -284,7 +284,7 @@ export class Answer {
   showNotices(message) {
     const { status, status_reason: reason, error, decision, grounding, support, degraded, curated, being_read: left, decision_path: path, source_changed_at: changed } = message;
     append(this.after, [writerNote(message)]);
-    if (curated) append(this.after, [h("p", { class: "curated-note" }, icon("check"), h("span", {}, gettext("Checked by {by} on {on}.", { by: curated.by, on: curated.on })))]);
+    if (curated) append(this.after, [h("p", { class: "curated-note" }, icon("check"), h("span", {}, gettext("Checked by {by} on {on}.", { by: curated.by, on: dateOfDay(curated.on) })))]);
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (INCOMPLETE.includes(status)) append(this.after, [this.ending(status === "interrupted" && degraded.some(({ step }) => step === "generate") ? "model" : status, reason)]);
     /** @type {string[]} */

@@ -1,5 +1,5 @@
 // Below an answer that was not found or not confirmed: the way to a person who may know, and what became of that.
-import { h, icon } from "../dom.js";
+import { dateOfDay, h, icon } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
 
@@ -38,6 +38,6 @@ export function writerNote({ written_by: writer, answer, sources }) {
   if (!writer) return null;
   const cited = new Set([...answer.matchAll(/\[(\d{1,3})\](?!\()/g)].map((match) => Number(match[1])));
   for (const { marker } of sources) cited.delete(marker);
-  return [h("p", { class: "curated-note" }, icon("people"), h("span", {}, gettext("Answered by {by} on {on}.", { by: writer.by, on: writer.on }))),
+  return [h("p", { class: "curated-note" }, icon("people"), h("span", {}, gettext("Answered by {by} on {on}.", { by: writer.by, on: dateOfDay(writer.on) }))),
     cited.size ? h("p", { class: "field-help" }, ngettext("{count} cited passage is not shown, since you may not read its document.", "{count} cited passages are not shown, since you may not read their documents.", cited.size)) : null];
 }

@@ -1,6 +1,7 @@
 // Count and list: what documents can be filtered and compared by is offered in the form's fields.
 import { api } from "../api.js";
 import { byId, h, replace } from "../dom.js";
+import { gettext } from "../i18n.js";
 
 const form = byId("count-form", HTMLFormElement);
 const collection = byId("collection", HTMLSelectElement);
@@ -25,8 +26,14 @@ function say(what) {
 /** The fields can be filled in without it. */
 const offerQuietly = () => offer().catch(() => say("away"));
 
-form.addEventListener("submit", () => form.setAttribute("aria-busy", "true"));
-window.addEventListener("pageshow", () => form.removeAttribute("aria-busy"));
+/** A count may take some seconds, in which the page stays as it is. @param {boolean} isBusy */
+function show(isBusy) {
+  form.setAttribute("aria-busy", String(isBusy));
+  replace(byId("busy"), isBusy ? [h("span", { class: "spinner", "aria-hidden": "true" }), gettext("Counting…")] : []);
+}
+
+form.addEventListener("submit", () => show(true));
+window.addEventListener("pageshow", () => show(false));
 collection.addEventListener("change", offerQuietly);
 collection.addEventListener("change", () => {
   byId("c-searched").hidden = Boolean(collection.value);
