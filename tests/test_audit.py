@@ -158,7 +158,7 @@ def test_what_changed_is_said_in_the_words_of_the_pages(root: User) -> None:
         by=root,
         question="How many?",
         text="Ten [1].",
-        passages=[Passage(chunk.document_id, "Rules", chunk.text)],
+        passages=[CuratedPassage(chunk.document_id, "Rules", chunk.text)],
     )
     client_of(root).post(reverse("review_curated_withdraw", args=[answer.pk]))
     html = page(root)

@@ -3,6 +3,7 @@ import { api } from "../api.js";
 import { h, query, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { toast } from "../ui.js";
+import { drawPassage, loadMarkdown } from "../chat/stream_text.js";
 
 const SHOWN = 6;
 
@@ -26,6 +27,7 @@ async function search() {
   button.disabled = true;
   replace(found, h("div", { class: "loading", role: "status" }, h("span", { class: "spinner" })));
   try {
+    await loadMarkdown().catch(() => {}); // without it passages are plain text
     const { candidates, degraded } = /** @type {Api.SearchResult} */ (await api.post("/api/search", { query: words.value.trim(), top_k: SHOWN }));
     replace(found, degraded.map((line) => h("p", { class: "muted" }, line)),
       candidates.length ? candidates.map(passage) : h("p", { class: "muted" }, gettext("No passage was found. Try other words.")));
@@ -40,7 +42,7 @@ async function search() {
 function passage(candidate) {
   return h("article", {}, h("strong", { dir: "auto" }, candidate.title),
     h("button", { type: "button", class: "button small", "aria-label": gettext("Cite {title}", { title: candidate.title }), onclick: () => cite(candidate) }, gettext("Cite")),
-    h("p", { dir: "auto" }, candidate.text));
+    h("div", { class: "hit-text prose", dir: "auto" }, drawPassage(candidate.text)));
 }
 
 /** Its number goes into the answer, where the caret was. @param {Api.Candidate} candidate */
