@@ -16,9 +16,9 @@ import httpx
 import psycopg
 import pytest
 
-from benchmarks.support.fault_site import NotToBeHadError, OwnPostgres
+from tests.own_servers import NotToBeHadError, OwnPostgres, own_redis
 from tests.running_site import START_S
-from tests.web_processes import Site, own_redis
+from tests.web_processes import Site
 
 pytestmark = pytest.mark.timeout(500)
 ANSWERS = int(os.environ.get("RAGSITE_TEST_ANSWERS_AT_ONCE", "40"))

@@ -18,11 +18,11 @@ import pytest
 import yaml
 from django.conf import settings
 
-from benchmarks.support.fault_site import free_port, wait_for
-from benchmarks.support.nginx import nginx_command, nginx_conf, shipped_servers
 from ragsite.runtime import child_process
 from ragsite.runtime.child_process import Child
 from ragsite.runtime.supervisor import programs
+from tests.nginx import nginx_command, nginx_conf, shipped_servers
+from tests.processes import free_port, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = (ROOT / "docs/operations.md").read_text()
@@ -96,7 +96,7 @@ def test_redis_is_healthy_only_for_who_knows_its_password(tmp_path: Path) -> Non
         return subprocess.run(said, shell=True, env=known, capture_output=True).returncode == 0
 
     try:
-        wait_for(lambda: is_healthy("right"), within_s=20, what="Redis")
+        assert wait_until(lambda: is_healthy("right"), within_s=20)
         assert not is_healthy("wrong")
     finally:
         child_process.stop([redis], timeout_s=5)
@@ -155,7 +155,7 @@ def test_nginx_spreads_over_the_web_processes_and_passes_one_over_that_is_away(
         nginx = Child("nginx", command, log_path=tmp_path / "nginx.log")
         nginx.start()
         try:
-            wait_for(lambda: _answers(url), within_s=20, what="nginx")
+            assert wait_until(lambda: _answers(url), within_s=20)
             told = [httpx.get(url).headers for _ in range(4)]
             assert {one["X-Name"] for one in told} == {"a", "b"}
             assert {one["X-Forwarded"] for one in told} == {"127.0.0.1"}
@@ -167,7 +167,7 @@ def test_nginx_spreads_over_the_web_processes_and_passes_one_over_that_is_away(
         nginx = Child("nginx", nginx_command(command[0], tmp_path, away), log_path=tmp_path / "log")
         nginx.start()
         try:
-            wait_for(lambda: _answers(url), within_s=20, what="nginx")
+            assert wait_until(lambda: _answers(url), within_s=20)
             assert {httpx.get(url).headers["X-Name"] for _ in range(4)} == {"a"}
         finally:
             child_process.stop([nginx], timeout_s=5)

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import ROOMS
-
 PROJECT = Path(__file__).parents[1]
 # Written for developers and operators; seeds, samples and prompts are data.
 PAGES = sorted(
@@ -83,12 +81,3 @@ def _is_module_or_in_one(name: str) -> bool:
     return (
         "." in package and find_spec(package) is not None and hasattr(import_module(package), last)
     )
-
-
-def test_every_benchmark_is_found_by_its_name_alone() -> None:
-    modules = [path for room in ROOMS for path in (PROJECT / "benchmarks" / room).glob("[!_]*.py")]
-    commands = [
-        path for path in modules if "python -m benchmarks." in path.read_text(encoding="utf-8")
-    ]
-    found = [find_spec(f"benchmarks.{path.stem}") for path in commands]
-    assert [spec.origin for spec in found if spec] == list(map(str, commands)) and len(commands) > 7

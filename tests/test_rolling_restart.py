@@ -14,9 +14,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from tests.own_servers import own_redis
 from tests.processes import wait_until
 from tests.running_site import START_S
-from tests.web_processes import Site, own_redis
+from tests.web_processes import Site
 
 pytestmark = [
     pytest.mark.skipif(

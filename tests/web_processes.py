@@ -7,8 +7,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -151,26 +149,3 @@ class Reader:
                         self.events.append(json.loads(line.removeprefix("data: ")))
         except httpx.HTTPError:
             pass  # its machine has gone
-
-
-@contextmanager
-def own_redis(folder: Path) -> Iterator[str]:
-    """The address of a Redis server of the test's own."""
-    port = free_port()
-    command = [
-        "redis-server",
-        "--bind",
-        "127.0.0.1",
-        "--port",
-        str(port),
-        "--save",
-        "",
-        "--dir",
-        str(folder),
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        yield f"redis://127.0.0.1:{port}/0"
-    finally:
-        process.kill()
-        process.wait()

@@ -24,47 +24,28 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from benchmarks.production.cluster import Cluster
-from benchmarks.production.people import CALM_S, PARTS, Crowd, make_users, tokens_of
-from benchmarks.resilience.faults import Answer, FaultRun, Ledger, verdict
-from benchmarks.support.fault_site import NotToBeHadError
-from benchmarks.support.tables import show
+from benchmarks.own_site import MAKE_USERS
+from benchmarks.production.cluster import Cluster, Part
+from benchmarks.production.ledger import Answer, Ledger, Verdict
+from benchmarks.production.people import CALM_S, PARTS, Crowd
+from benchmarks.tables import show
+from tests.own_servers import NotToBeHadError, OwnPostgres, OwnRedis
 
 QUIET = "between"
 RESTART = "rolling restart"
 AWAY_S = 10.0
 NAMED = 20  # answers that are not whole
 BETWEEN_S = 10.0  # after a fault, so that the next one meets a site at work
-COLUMNS = (
-    "answers",
-    "complete",
-    "interrupted",
-    "failed",
-    "messages lost",
-    "without an end",
-    "characters lost",
-    "documents",
-    "documents lost",
-    "documents not ready",
-    "ratings",
-    "ratings lost",
-)
-NEVER = (
-    "messages lost",
-    "without an end",
-    "characters lost",
-    "documents lost",
-    "documents not ready",
-    "ratings lost",
-)
+LOST = ("messages lost", "characters lost", "documents lost", "ratings lost")
+NEVER = (*LOST, "without an end", "documents not ready")
+COLUMNS = ("answers", "complete", "interrupted", "failed", "documents", "ratings", *NEVER)
 
 
 class Play:
@@ -86,8 +67,9 @@ class Play:
             self.cluster.nginx,
         ):
             self._bring(f"kill -9 {part.name}", part.kill)
-        for name in ("postgres", "redis", "milvus"):
-            self._bring(f"{name} away", lambda name=name: self._away(name))  # type: ignore[misc]
+        self._bring("postgres away", lambda: self._away(self.cluster.postgres))
+        self._bring("redis away", lambda: self._away(self.cluster.redis))
+        self._bring("milvus away", lambda: self._away(self.cluster.milvus))
 
     def _restart(self) -> None:
         for part in self.cluster.web:
@@ -96,30 +78,21 @@ class Play:
             part.restart()
 
     def _bring(self, name: str, do: Callable[[], None]) -> None:
-        if self._only in name:
-            with self._fault(name):
-                do()
+        """What is asked until a while after its end counts as met by it, too."""
+        if self._only not in name:
+            return
+        begun = time.monotonic()
+        self.ledger.begin(name)
+        do()
+        seconds = time.monotonic() - begun
+        time.sleep(BETWEEN_S)
+        self.ledger.fault = QUIET
+        print(f"{name}: {seconds:.0f} s", file=sys.stderr, flush=True)
 
-    def _away(self, name: str) -> None:
-        server = getattr(self.cluster, name)
+    def _away(self, server: OwnPostgres | OwnRedis | Part) -> None:
         server.stop()
         time.sleep(AWAY_S)
         server.start()
-
-    @contextmanager
-    def _fault(self, name: str) -> Iterator[None]:
-        """What is being written when it begins counts as met by it, and what is asked until a while after its end."""
-        fault = FaultRun(name, begun=time.monotonic())
-        self.ledger.faults.append(fault)
-        self.ledger.fault = name
-        for answer in list(self.ledger.answers.values()):
-            if not answer.final:
-                answer.fault = name
-        yield
-        fault.ended = time.monotonic()
-        time.sleep(BETWEEN_S)
-        self.ledger.fault = QUIET
-        print(f"{name}: {fault.ended - fault.begun:.0f} s", file=sys.stderr, flush=True)
 
 
 # ------------------------------------------------------------------------------------------------ what came of it
@@ -131,7 +104,7 @@ def doubled(crowd: Crowd, held: dict[str, Any]) -> dict[str, int]:
         "questions doubled": sum(count - 1 for count in questions.values()),
         "ratings doubled": sum(count - 1 for count in Counter(held["ratings"]).values()),
         "documents doubled": len(held["documents"]) - len(held["keys"]),
-        "keys lost": sum(held["keys"].get(key) != pk for key, pk in crowd.pushed.taken.items()),
+        "keys lost": sum(held["keys"].get(key) != pk for key, pk in crowd.pushed.items()),
         "documents with other chunks": sum(count != max(chunks, default=0) for count in chunks),
         "index rows missing": held["index"]["missing"],
         "index rows doubled": held["index"]["doubled"],
@@ -173,14 +146,8 @@ def longest_silence(answer: Answer) -> float:
 
 def rows(ledger: Ledger, table: dict[str, dict[str, int]]) -> list[dict[str, object]]:
     lines: list[dict[str, object]] = []
-    for name in (QUIET, *(fault.name for fault in ledger.faults)):
-        counts = dict(table.get(name, {}))
-        ended_otherwise = sum(
-            counts.get(status, 0) for status in ("interrupted", "failed", "stopped", "cut")
-        )
-        counts["complete"] = (
-            counts.get("answers", 0) - ended_otherwise - counts.get("without an end", 0)
-        )
+    for name in (QUIET, *ledger.faults):
+        counts = table.get(name, {})
         met = [answer for answer in ledger.answers.values() if answer.fault == name]
         lines.append(
             {"while": name, **{column: counts.get(column, 0) for column in COLUMNS}, **timings(met)}
@@ -206,12 +173,11 @@ def played(
 ) -> tuple[list[dict[str, object]], list[str], list[str]]:
     """The table, its notes, and what is wrong."""
     cluster.start()
-    tokens = tokens_of(
-        cluster.manage("manage.py", "shell", "-v", "0", "-c", make_users(options.people))
-    )
-    crowd = Crowd(cluster.url, tokens, documents=options.documents)
-    crowd.ledger.fault = QUIET
-    play = Play(cluster, crowd.ledger, only=options.only)
+    make = MAKE_USERS.format(count=options.people)
+    tokens = cluster.manage("manage.py", "shell", "-v", "0", "-c", make).split()
+    ledger = Ledger(QUIET)
+    crowd = Crowd(cluster.url, tokens, ledger, documents=options.documents)
+    play = Play(cluster, ledger, only=options.only)
     begun = time.monotonic()
     crowd.begin()
     play.all()
@@ -221,9 +187,8 @@ def played(
     asked_s = time.monotonic() - begun
     _wait_until(lambda: not unread(cluster), deadline)
     read_s = time.monotonic() - begun
-    held = json.loads(cluster.manage("-m", "benchmarks.resilience.fault_audit"))
-    ledger = crowd.ledger
-    lines = rows(ledger, verdict(ledger, held))
+    held = json.loads(cluster.manage("-m", "benchmarks.production.audit"))
+    lines = rows(ledger, Verdict(ledger, held).counts)
     twice = doubled(crowd, held)
     found = wrong(lines, twice)
     if left := crowd.left:
@@ -232,7 +197,7 @@ def played(
         found.append(f"not every answer ended within {CALM_S:.0f} s")
     cluster.milvus.stop()
     notes = [
-        f"{len(ledger.answers)} answers in {asked_s:.0f} s; {len(crowd.pushed.taken)} documents of {PARTS} parts"
+        f"{len(ledger.answers)} answers in {asked_s:.0f} s; {len(crowd.pushed)} documents of {PARTS} parts"
         f" were all ready after {read_s:.0f} s; {len(ledger.ratings)} ratings",
         f"web processes ended {', '.join(f'{seconds:.1f} s' for seconds in play.drained_s)} after SIGTERM",
         f"refused and tried again, by status: {dict(sorted(ledger.refused.items()))}",

@@ -10,7 +10,8 @@ import asyncio
 import time
 from argparse import ArgumentTypeError
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import uuid4
@@ -93,6 +94,34 @@ async def evaluate(
 
     Raises EmbeddingUnavailableError, IndexUnavailableError, InvalidQueryError, ModelError, AppError.
     """
+    async with loaded(dataset, settings=settings, uri=uri) as (deps, collection):
+        figures: dict[str, dict[str, float]] = {}
+        fallbacks: dict[str, Counter[str]] = {}
+        for stage in stages:
+            before = stages[: stages.index(stage) + 1] if stage in ADDED else ()
+            added = frozenset(before) & frozenset(ADDED)
+            figures[stage], fallbacks[stage] = await _ranked(
+                deps, collection, dataset, stage, added, k
+            )
+        return Evaluation(
+            dataset=dataset.name,
+            queries=len(dataset.ranked),
+            k=k,
+            embedding_model=(await deps.models.default_embedder()).space.model,
+            stages=figures,
+            decisions=await _decided(deps, collection, dataset) if decisions else {},
+            fallbacks={stage: dict(reasons) for stage, reasons in fallbacks.items() if reasons},
+        )
+
+
+@asynccontextmanager
+async def loaded(
+    dataset: Dataset, *, settings: RagSettings, uri: str
+) -> AsyncIterator[tuple[Deps, ThrowAwayCollection]]:
+    """The set in an index of its own, and an engine over it. uri: where Milvus listens.
+
+    Raises EmbeddingUnavailableError, IndexUnavailableError.
+    """
     models = ModelRegistry(settings.ollama)
     index = MilvusIndex(
         settings.milvus.replace(
@@ -117,23 +146,7 @@ async def evaluate(
                 ),
                 reranker=HttpReranker(settings.rerank) if settings.rerank.url else None,
             )
-            figures: dict[str, dict[str, float]] = {}
-            fallbacks: dict[str, Counter[str]] = {}
-            for stage in stages:
-                before = stages[: stages.index(stage) + 1] if stage in ADDED else ()
-                added = frozenset(before) & frozenset(ADDED)
-                figures[stage], fallbacks[stage] = await _ranked(
-                    deps, collection, dataset, stage, added, k
-                )
-            return Evaluation(
-                dataset=dataset.name,
-                queries=len(dataset.ranked),
-                k=k,
-                embedding_model=(await models.default_embedder()).space.model,
-                stages=figures,
-                decisions=await _decided(deps, collection, dataset) if decisions else {},
-                fallbacks={stage: dict(reasons) for stage, reasons in fallbacks.items() if reasons},
-            )
+            yield deps, collection
     finally:
         await index.close()
         await models.close()

@@ -5,8 +5,8 @@ embeddings from SAME_COSINE on, unless they `differ`. What remains is for a chat
 rated questions in a round (`feedback.rounds.question_pairs`). No list of words and no spelling tells a negation or a
 name: the one term in which two questions differ may be either, in any language.
 
-SAME_COSINE was set on `benchmarks/data/question_pairs/tune.jsonl` with MiniLM, so that of pairs that differ in
-one decisive word at most one in twenty is taken for the same; docs/feedback.md has the figures.
+SAME_COSINE was set on pairs written by hand, with MiniLM, so that of pairs that differ in one decisive word at most one
+in twenty is taken for the same; docs/feedback.md has the figures.
 """
 
 from __future__ import annotations

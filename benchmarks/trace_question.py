@@ -21,9 +21,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from benchmarks.support.tables import show
+from benchmarks.own_site import set_up
+from benchmarks.tables import show
 
-ROOT = str(Path(__file__).resolve().parents[2]) + os.sep
+ROOT = str(Path(__file__).resolve().parents[1]) + os.sep
 OURS = ("retrieval", "chat", "feedback", "ragsite")
 DOCUMENT = (
     "# Loans\n\nUndergraduates may borrow ten books from the university library for four weeks.\n"
@@ -91,30 +92,14 @@ def main() -> None:
     options = parser.parse_args()
     recorder = Recorder()
     with tempfile.TemporaryDirectory(prefix="ragsite-trace-") as folder:
-        os.environ |= {
-            "DJANGO_SETTINGS_MODULE": "ragsite.settings",
-            "RAGSITE_DATA_DIR": folder,
-            "RAG_OFFLINE": "1",
-            "DATABASE_URL": "",
-            "REDIS_URL": "",
-            "MILVUS_URI": "",
-            "RAG_WEB_SEARCH": "",
-        }
-        import django
+        set_up(folder, "")
+        from django.contrib.auth.models import User
         from django.core.management import call_command
+        from django.test.utils import setup_test_environment
 
         from ragsite.runtime import milvus_lite
 
-        django.setup()
-        from django.conf import settings
-        from django.contrib.auth.models import User
-        from django.test.utils import setup_test_environment
-
         setup_test_environment()
-        assert Path(settings.BASE_DIR).resolve() == Path(ROOT).resolve(), (
-            f"{settings.BASE_DIR} is another checkout"
-        )
-        call_command("migrate", verbosity=0)
         user = User.objects.create_user("reader")
         document = Path(folder, "loans.md")
         document.write_text(DOCUMENT)
@@ -132,16 +117,10 @@ def main() -> None:
         )
         return
     folders = [str(Path(file).parent) for file in files]
-    rows = [
-        {
-            "room": room,
-            "files": sum(name.startswith(f"{room}{os.sep}") for name in files),
-            "functions": sum(
-                len(names) for name, names in files.items() if name.startswith(f"{room}{os.sep}")
-            ),
-        }
-        for room in sorted(OURS)
-    ]
+    rows = []
+    for room in sorted(OURS):
+        own = [names for file, names in files.items() if file.startswith(f"{room}{os.sep}")]
+        rows.append({"room": room, "files": len(own), "functions": sum(map(len, own))})
     visits = len(list(groupby(folders)))
     rows.append({"room": "all", "files": len(files), "functions": sum(map(len, files.values()))})
     notes = [f"{len(set(folders))} folders, {visits - len(set(folders))} returns", answer]

@@ -1,10 +1,10 @@
-"""The bar of `beside_plain_rag` and `real_questions`: a RAG as a tutorial writes it: embed, search, generate, no check.
+"""The bar of `benchmarks.real_questions`: a RAG as a tutorial writes it: embed, search, generate, no check.
 
-    RAG_PASSAGES=FILE OLLAMA_BASE_URL=… RAG_CHAT_MODEL=… RAG_EMBED_MODEL=… uvicorn benchmarks.speed.plain_rag:app
+    RAG_PASSAGES=FILE OLLAMA_BASE_URL=… RAG_CHAT_MODEL=… RAG_EMBED_MODEL=… uvicorn benchmarks.plain_rag:app
 
-A line of the file is `{"document_id", "title", "collection", "text"}`; their vectors are kept beside it. `POST /` with
-`{"message", "collections"}` streams Server-Sent Events as the site does: `sources`, `chunk`, `done`. Two Ollama calls a
-question, one process, no accounts, no database.
+A line of the file is `{"document_id", "text"}`; their vectors are kept beside it. `POST /` with `{"message"}` streams
+Server-Sent Events as the site does: `sources`, `chunk`, `done`. Two Ollama calls a question, one process, no accounts,
+no database.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ PROMPT = (
     "Answer the question from the numbered passages alone. Put the number of each passage that you use, like [1]. "
     "If they do not hold the answer, say that you don't know."
 )
+CHAT_MODEL = os.environ.get("RAG_CHAT_MODEL", "")
 OPTIONS = {"num_ctx": 8192, "temperature": 0.1}
 FILE = Path(os.environ.get("RAG_PASSAGES", "nowhere"))
 PASSAGES = (
@@ -48,36 +49,22 @@ async def embed_all() -> Any:
     kept = FILE.with_suffix(".npy")
     if not kept.exists():
         texts = [passage["text"] for passage in PASSAGES]
-        np.save(
-            kept,
-            np.concatenate([await embed(texts[at : at + 16]) for at in range(0, len(texts), 16)]),
-        )
+        batches = [await embed(texts[at : at + 16]) for at in range(0, len(texts), 16)]
+        np.save(kept, np.concatenate(batches))
     return np.load(kept)
 
 
-async def answer(question: str, collections: list[str]) -> AsyncIterator[dict[str, Any]]:
-    asked = np.array(
-        [not collections or passage["collection"] in collections for passage in PASSAGES]
-    )
-    scores = np.where(asked, vectors @ (await embed([question]))[0], -1)
+async def answer(question: str) -> AsyncIterator[dict[str, Any]]:
+    scores = vectors @ (await embed([question]))[0]
     best = [PASSAGES[at] for at in np.argsort(-scores)[:TOP_K]]
-    yield {
-        "type": "sources",
-        "sources": [{"marker": n, **passage} for n, passage in enumerate(best, 1)],
-    }
-    passages = "\n\n".join(
-        f"[{number}] {passage['text']}" for number, passage in enumerate(best, 1)
-    )
+    sources = [{"marker": number, **passage} for number, passage in enumerate(best, 1)]
+    yield {"type": "sources", "sources": sources}
+    passages = "\n\n".join(f"[{source['marker']}] {source['text']}" for source in sources)
     messages = [
         {"role": "system", "content": PROMPT},
         {"role": "user", "content": f"{passages}\n\nQuestion: {question}"},
     ]
-    body = {
-        "model": os.environ["RAG_CHAT_MODEL"],
-        "messages": messages,
-        "stream": True,
-        "options": OPTIONS,
-    }
+    body = {"model": CHAT_MODEL, "messages": messages, "stream": True, "options": OPTIONS}
     async with ollama.stream("POST", "/api/chat", json=body) as reply:
         async for line in reply.aiter_lines():
             if content := json.loads(line)["message"]["content"]:
@@ -97,19 +84,9 @@ async def app(
         await send({"type": "lifespan.shutdown.complete"})
         return
     asked = json.loads((await receive())["body"])  # a question fits one message of the server
-    await send(
-        {
-            "type": "http.response.start",
-            "status": 200,
-            "headers": [(b"content-type", b"text/event-stream")],
-        }
-    )
-    async for event in answer(asked["message"], asked.get("collections", [])):
-        await send(
-            {
-                "type": "http.response.body",
-                "body": f"data: {json.dumps(event)}\n\n".encode(),
-                "more_body": True,
-            }
-        )
+    headers = [(b"content-type", b"text/event-stream")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    async for event in answer(asked["message"]):
+        body = f"data: {json.dumps(event)}\n\n".encode()
+        await send({"type": "http.response.body", "body": body, "more_body": True})
     await send({"type": "http.response.body"})

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.fault_audit`, in a site's environment: what database and index hold, as JSON.
+"""`python -m benchmarks.production.audit`, in a site's environment: what database and index hold, as JSON.
 
-For `benchmarks.resilience.faults` and `benchmarks.production`, which compare it with what the site acknowledged.
+It is compared with what the site acknowledged (`benchmarks.production.ledger`).
 """
 
 from __future__ import annotations
@@ -21,18 +21,14 @@ def _rows() -> dict[str, Any]:
     from retrieval.models import Chunk, Document, DocumentKey
 
     chunks: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for pk, document, seq in Chunk.objects.order_by("document_id", "seq").values_list(
-        "pk", "document_id", "seq"
-    ):
+    for pk, document, seq in Chunk.objects.values_list("pk", "document_id", "seq"):
         chunks[str(document)].append((str(pk), seq))
     return {
         "documents": {
             str(document.pk): {
                 "status": document.status,
-                "error": document.error,
                 "chunks": chunks[str(document.pk)],
                 "summary": bool(document.summary),
-                "collection": str(document.collection_id),
             }
             for document in Document.objects.all()
         },

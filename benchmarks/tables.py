@@ -1,11 +1,9 @@
-"""What the benchmarks share: a table, percentiles, and `--json`."""
+"""What the benchmarks share: a table, and `--json`."""
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from statistics import median
+from collections.abc import Mapping, Sequence
 
 Row = Mapping[str, object]
 
@@ -36,19 +34,3 @@ def _cell(value: object) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
-
-
-async def medians_ms(
-    runs: Mapping[str, Callable[[int], Awaitable[object]]], count: int, *, warm_up: int = 3
-) -> dict[str, float]:
-    """The median of `count` calls of each, in turns, so that a busy machine is equally busy for all of them.
-
-    A run is given the call's number.
-    """
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for number in [*range(warm_up), *range(count)]:
-        for name, run in runs.items():
-            begun = time.perf_counter()
-            await run(number)
-            times[name].append((time.perf_counter() - begun) * 1000)
-    return {name: median(values[warm_up:]) for name, values in times.items()}

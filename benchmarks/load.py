@@ -16,9 +16,9 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any
 
 import httpx
@@ -26,14 +26,14 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from benchmarks.support.tables import show
+from benchmarks.tables import show
 
 QUESTION = (
     "How many books may an undergraduate borrow at once under the 2025 library loan regulations?"
 )
 TIMEOUT_S = 180.0
-MEMORY = re.compile(r"^process_resident_memory_bytes (\S+)$", re.MULTILINE)
-CPU = re.compile(r"^process_cpu_seconds_total (\S+)$", re.MULTILINE)
+MEMORY = "process_resident_memory_bytes"
+CPU = "process_cpu_seconds_total"
 FORM_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 
@@ -41,7 +41,6 @@ FORM_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 class Stream:
     """One answer as its reader saw it; times in ms from the moment the question was sent."""
 
-    first_event_ms: float | None = None
     first_token_ms: float | None = None
     total_ms: float | None = None
     session_id: str = ""
@@ -57,7 +56,7 @@ class Round:
     lost: int = 0  # idle sockets that no longer answered
     sockets: int = 0
     seconds: float = 0.0
-    cpu_s: float | None = None  # that the web process used meanwhile
+    cpu_s: float = 0.0  # that the web process used meanwhile
 
     def row(self, name: str) -> dict[str, object]:
         done = [stream for stream in self.streams if not stream.error]
@@ -66,14 +65,11 @@ class Round:
             "sockets": self.sockets,
             "answers": len(done),
             "errors": len(self.streams) - len(done) + self.lost,
-            "first event p50 ms": _percentile([s.first_event_ms for s in done], 50),
             "first token p50 ms": _percentile([s.first_token_ms for s in done], 50),
             "first token p95 ms": _percentile([s.first_token_ms for s in done], 95),
             "answer p95 ms": _percentile([s.total_ms for s in done], 95),
-            "answers/s": len(done) / self.seconds if self.seconds else None,
-            "CPU ms/answer": self.cpu_s * 1000 / len(done)
-            if self.cpu_s is not None and done
-            else None,
+            "answers/s": len(done) / self.seconds,
+            "CPU ms/answer": self.cpu_s * 1000 / len(done) if done else None,
             "ping p95 ms": _percentile(list(self.pongs_ms), 95),
             "memory MiB": max(self.memory_mib, default=None),
         }
@@ -111,13 +107,12 @@ class Site:
             self.socket_url, additional_headers={"Authorization": f"Token {token}"}, open_timeout=60
         )
 
-    async def memory_mib(self) -> float | None:
-        found = MEMORY.search((await self.http.get("/metrics")).text)
-        return float(found[1]) / 2**20 if found else None
-
-    async def cpu_s(self) -> float | None:
-        found = CPU.search((await self.http.get("/metrics")).text)
-        return float(found[1]) if found else None
+    async def metric(self, name: str) -> float:
+        text = (await self.http.get("/metrics")).text
+        found = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
+        if found is None:
+            raise SystemExit(f"This site's /metrics lacks {name}.")
+        return float(found[1])
 
     async def forget(self, stream: Stream) -> None:
         if stream.session_id:
@@ -137,7 +132,6 @@ async def ask(socket: ClientConnection, question: str, token: str) -> Stream:
             while stream.total_ms is None:
                 event: dict[str, Any] = json.loads(await socket.recv())
                 now = (time.perf_counter() - begun) * 1000
-                stream.first_event_ms = stream.first_event_ms or now
                 stream.session_id = event.get("session_id") or stream.session_id
                 if event["type"] == "chunk":
                     stream.first_token_ms = stream.first_token_ms or now
@@ -164,19 +158,11 @@ async def ping(socket: ClientConnection, seen: Round) -> None:
 
 async def watch(site: Site, idle: list[ClientConnection], seen: Round) -> None:
     """While answers are written: what the process weighs, and how long an idle socket waits for its pong."""
-    for socket in _round_robin(idle):
-        if (memory := await site.memory_mib()) is not None:
-            seen.memory_mib.append(memory)
+    for socket in cycle(idle or [None]):
+        seen.memory_mib.append(await site.metric(MEMORY) / 2**20)
         if socket is not None:
             await ping(socket, seen)
         await asyncio.sleep(0.2)
-
-
-def _round_robin(sockets: list[ClientConnection]) -> Iterator[ClientConnection | None]:
-    while True:
-        yield from sockets
-        if not sockets:
-            yield None
 
 
 async def measure(
@@ -187,17 +173,15 @@ async def measure(
         owners = [tokens[number % len(tokens)] for number in range(sockets)]
         opened = [await stack.enter_async_context(site.open(token)) for token in owners]
         watcher = asyncio.create_task(watch(site, opened[streams:], seen))
-        before = await site.cpu_s()
+        before = await site.metric(CPU)
         begun = time.perf_counter()
         asking = (ask(opened[number], question, owners[number]) for number in range(streams))
         seen.streams = await asyncio.gather(*asking)
         seen.seconds = time.perf_counter() - begun
-        if before is not None and (after := await site.cpu_s()) is not None:
-            seen.cpu_s = after - before
+        seen.cpu_s = await site.metric(CPU) - before
         watcher.cancel()
         await asyncio.gather(watcher, return_exceptions=True)
-        if memory := await site.memory_mib():
-            seen.memory_mib.append(memory)
+        seen.memory_mib.append(await site.metric(MEMORY) / 2**20)
     for stream in seen.streams:
         await site.forget(stream)
     return seen

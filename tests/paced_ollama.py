@@ -1,9 +1,9 @@
-"""A model server with the pace of a small GPU, in this process: the test suite's simulated Ollama, slowed down.
+"""A model server with the pace of a small GPU: the test suite's simulated Ollama, slowed down.
 
 Each chat call waits for one of a few slots, then for its first token, then writes at a fixed speed. What it says is
 judged by shared words (`tests.ollama_answers`), so that the workflows decide as they would.
 
-    python -m benchmarks.support.paced_ollama --port 11434      as a server of its own, until it is ended
+    python -m tests.paced_ollama --port 11434      as a server of its own, until it is ended
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import signal
 from dataclasses import replace
-from pathlib import Path
 
 from tests.ollama_server import Connection, OllamaServer, RecordedRequest, Reply
 
@@ -50,19 +49,9 @@ LONG_ANSWER = " ".join(
 def main() -> None:
     parser = argparse.ArgumentParser(description="The paced model server, as a process of its own.")
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--first-token-ms", type=float, default=60)
-    parser.add_argument("--tokens-per-s", type=float, default=40)
-    parser.add_argument("--at-once", type=int, default=8)
-    parser.add_argument("--answer", type=Path, help="a file with what it answers")
-    options = parser.parse_args()
-    server = PacedOllama(
-        first_token_s=options.first_token_ms / 1000,
-        tokens_per_s=options.tokens_per_s,
-        at_once=options.at_once,
-    )
-    server.port = options.port
-    answer = options.answer.read_text(encoding="utf-8") if options.answer else LONG_ANSWER
-    server.reply(structured=False, match="<passages>", text=answer)
+    server = PacedOllama(first_token_s=0.06, tokens_per_s=60, at_once=16)
+    server.port = parser.parse_args().port
+    server.reply(structured=False, match="<passages>", text=LONG_ANSWER)
     server.start()
     signal.sigwait({signal.SIGTERM, signal.SIGINT})
     server.stop()

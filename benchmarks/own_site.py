@@ -1,4 +1,4 @@
-"""An empty site of a benchmark's own, in a folder and, where wanted, a database on a PostgreSQL server."""
+"""An empty site of a benchmark's own, in a folder and, where wanted, a database on a PostgreSQL server; and users."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+# Code for `manage.py shell`, which prints a token of each.
+MAKE_USERS = """
+import uuid
+from django.contrib.auth.models import User
+from ragsite.accounts.tokens import token_create
+for number in range({count}):
+    print(token_create(user=User.objects.create_user(f"reader-{{uuid.uuid4().hex}}")))
+"""
 
 
 @contextmanager
@@ -35,6 +44,7 @@ def set_up(folder: str, database: str) -> None:
         "REDIS_URL": "",
         "MILVUS_URI": "",
         "RAG_OFFLINE": "1",
+        "RAG_WEB_SEARCH": "",
     }
     import django
     from django.core.management import call_command

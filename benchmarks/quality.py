@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 
-from benchmarks.support.tables import show
+from benchmarks.tables import show
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 METRIC = "ndcg@10"
@@ -28,17 +28,9 @@ def evaluate(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, f
     from django.core.management import call_command
 
     out = StringIO()
-    limit = ["--limit", str(options.limit)] if options.limit else []
-    call_command(
-        "evaluate",
-        str(folder),
-        "--json",
-        "--no-decisions",
-        "--stages",
-        options.stages,
-        *limit,
-        stdout=out,
-    )
+    more = ["--limit", str(options.limit)] if options.limit else []
+    more += ["--stages", options.stages, "--json", "--no-decisions"]
+    call_command("evaluate", str(folder), *more, stdout=out)
     return dict(json.loads(out.getvalue())["stages"])
 
 
@@ -55,9 +47,7 @@ def in_traditional(folder: Path) -> Iterator[Path]:
             (copy / name).symlink_to((folder / name).resolve())
         lines = (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
         rows = [json.loads(line) for line in lines if line.strip()]
-        turned = [
-            json.dumps({**row, "text": convert(row["text"])}, ensure_ascii=False) for row in rows
-        ]
+        turned = [json.dumps({**row, "text": convert(row["text"])}) for row in rows]
         (copy / "queries.jsonl").write_text("\n".join(turned), encoding="utf-8")
         yield copy
 

@@ -23,8 +23,8 @@ from itertools import islice
 from statistics import median
 from typing import Any
 
-from benchmarks.support.own_site import a_database, set_up
-from benchmarks.support.tables import Row, show
+from benchmarks.own_site import a_database, set_up
+from benchmarks.tables import Row, show
 
 COLLECTIONS = 400
 LARGE = 2
@@ -34,6 +34,27 @@ GAPS = 5_000
 EVENTS = 20_000
 BROWSERS = 50
 CITED = 5  # documents of each answer
+ADDRESSES = """
+/api/documents /api/documents?page=1000 /api/documents?page=4000 /api/documents?sort=title
+/api/documents?sort=-size /api/documents?status=failed /api/documents?search=4711
+/api/documents?collection=own%201 /api/documents?collection=own%207
+/api/documents?versions=current /api/documents?review=overdue /api/review/documents
+/api/review/documents?show=oldest /api/review/documents?show=oldest&page=4000
+/api/documents/usage /api/documents/{document} /api/documents/{document}/chunks /api/collections
+/api/collections?page=10 /api/collections/own%201 /api/filters /api/filters?collections=own%201
+/api/sessions /api/sessions?page=600 /api/sessions?search=books
+/api/sessions?search=Conversation%204711 /api/sessions/folders /api/sessions/{session}/messages
+/api/messages/{answer}/versions /api/memory /api/keys /api/sync-sources /api/samples /api/status
+/api/review/answers /api/review/answers?search=librarian /api/review/stats?by=day /
+/chat/{session}/ /documents/ /documents/{document}/ /documents/search/ /documents/sources/
+/memory/ /accounts/ /review/ /review/?sort=worst /review/gaps/ /review/documents/
+/review/documents/?show=oldest /review/gaps/{gap}/ /review/golden/ /review/ratings/
+/review/boosts/ /review/curated/ /review/log/ /administration/ /administration/health/
+/administration/people/ /administration/people/?page=30 /administration/people/?search=person19
+/administration/log/ /admin/retrieval/document/ /admin/retrieval/document/?q=4711
+/admin/retrieval/document/?p=1000 /admin/retrieval/collection/ /admin/chat/session/
+/admin/chat/message/ /admin/auth/user/
+"""
 WORDS = "Undergraduates may borrow ten books for four weeks; the librarian renews them twice. "
 
 
@@ -42,7 +63,7 @@ def make_site(documents: int, chunks: int) -> Any:
     """The person who asks."""
     from django.contrib.auth.models import Group, User
 
-    from benchmarks.support.many_rows import analyse, copies
+    from benchmarks.many_rows import analyse, copies
 
     ada = User.objects.create_user("ada", is_staff=True, is_superuser=True)
     ada.groups.add(Group.objects.get(name="Administrators"))
@@ -57,7 +78,7 @@ def make_site(documents: int, chunks: int) -> Any:
 
 
 def _make_documents(ada: Any, documents: int, chunks: int) -> None:
-    from benchmarks.support.many_rows import copies, earlier, new_text
+    from benchmarks.many_rows import copies, earlier, new_text
     from retrieval.models import Chunk, Collection, Document, IngestJob
 
     first = Collection.objects.create(
@@ -114,7 +135,7 @@ def _make_documents(ada: Any, documents: int, chunks: int) -> None:
 
 
 def _make_conversations(ada: Any) -> None:
-    from benchmarks.support.many_rows import copies, earlier
+    from benchmarks.many_rows import copies, earlier
     from chat.models import AnswerReview, Message, Session
 
     session = Session.objects.create(user=ada, title="Loans")
@@ -197,7 +218,7 @@ def _make_desk(ada: Any, reader: Any) -> None:
     from django.contrib.sessions.models import Session as Browser
     from django.utils import timezone
 
-    from benchmarks.support.many_rows import copies, earlier
+    from benchmarks.many_rows import copies, earlier
     from chat.models import AnswerReview, DeskEvent
     from feedback.models import GapQuestion, KnowledgeGap
     from retrieval.models import Memory
@@ -234,77 +255,13 @@ def addresses() -> list[str]:
     answer = Message.objects.filter(role="assistant").order_by("-created_at").first()
     gap = KnowledgeGap.objects.order_by("pk").first()
     assert document and answer and gap
-    return [
-        "/api/documents",
-        "/api/documents?page=1000",
-        "/api/documents?page=4000",
-        "/api/documents?sort=title",
-        "/api/documents?sort=-size",
-        "/api/documents?status=failed",
-        "/api/documents?search=4711",
-        "/api/documents?collection=own 1",
-        "/api/documents?collection=own 7",
-        "/api/documents?versions=current",
-        "/api/documents?review=overdue",
-        "/api/review/documents",
-        "/api/review/documents?show=oldest",
-        "/api/review/documents?show=oldest&page=4000",
-        "/api/documents/usage",
-        f"/api/documents/{document.pk}",
-        f"/api/documents/{document.pk}/chunks",
-        "/api/collections",
-        "/api/collections?page=10",
-        "/api/collections/own 1",
-        "/api/filters",
-        "/api/filters?collections=own 1",
-        "/api/sessions",
-        "/api/sessions?page=600",
-        "/api/sessions?search=books",
-        "/api/sessions?search=Conversation 4711",
-        "/api/sessions/folders",
-        f"/api/sessions/{answer.session_id}/messages",
-        f"/api/messages/{answer.pk}/versions",
-        "/api/memory",
-        "/api/keys",
-        "/api/sync-sources",
-        "/api/samples",
-        "/api/status",
-        "/api/review/answers",
-        "/api/review/answers?search=librarian",
-        "/api/review/stats?by=day",
-        "/",
-        f"/chat/{answer.session_id}/",
-        "/documents/",
-        f"/documents/{document.pk}/",
-        "/documents/search/",
-        "/documents/sources/",
-        "/memory/",
-        "/accounts/",
-        "/review/",
-        "/review/?sort=worst",
-        "/review/gaps/",
-        "/review/documents/",
-        "/review/documents/?show=oldest",
-        f"/review/gaps/{gap.pk}/",
-        "/review/golden/",
-        "/review/ratings/",
-        "/review/boosts/",
-        "/review/curated/",
-        "/review/log/",
-        "/administration/",
-        "/administration/health/",
-        "/administration/people/",
-        "/administration/people/?page=30",
-        "/administration/people/?search=person19",
-        "/administration/log/",
-        "/admin/retrieval/document/",
-        "/admin/retrieval/document/?q=4711",
-        "/admin/retrieval/document/?p=1000",
-        "/admin/retrieval/collection/",
-        "/admin/chat/session/",
-        "/admin/chat/message/",
-        "/admin/auth/user/",
-    ]
+    ids = {
+        "document": document.pk,
+        "session": answer.session_id,
+        "answer": answer.pk,
+        "gap": gap.pk,
+    }
+    return [address.format(**ids) for address in ADDRESSES.split()]
 
 
 def calls(ada: Any) -> dict[str, Any]:

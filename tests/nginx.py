@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.support.fault_site import ROOT
+from tests.running_site import ROOT
 
 AROUND = """
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/nginx-error.log;

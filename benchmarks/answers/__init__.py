@@ -1,1 +1,0 @@
-"""How right search and answers are, on questions whose answers are known."""

@@ -1,1 +1,0 @@
-"""What ratings do to later answers: simulated people, rounds, and questions that want the same answer."""

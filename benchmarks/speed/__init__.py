@@ -1,1 +1,0 @@
-"""How long a site's parts take, and how much of it is its own."""

@@ -1,1 +1,0 @@
-"""What the benchmarks share: data, sites, model servers, rivals, tables."""
