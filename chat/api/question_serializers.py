@@ -16,7 +16,7 @@ from ragsite.core.api.fields import (
     TextField,
     WholeNumberField,
 )
-from ragsite.core.rag_settings import POSITION_STRATEGIES
+from ragsite.core.search_settings import POSITION_STRATEGIES
 from retrieval.engine.values import TASK_NAMES
 from retrieval.engine.workflows.registry import available_workflows
 from retrieval.knowledge.api.collection_fields import ADDRESS, MAX_NAMES
@@ -47,12 +47,28 @@ REQUEST_FIELDS = (
 )
 
 
+def count_field(help_text: str | None = None) -> WholeNumberField:
+    """Of passages; left out or null: as the workflow decides."""
+    return WholeNumberField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=settings.RAG.search.max_top_k,
+        help_text=help_text,
+    )
+
+
+def share_field(help_text: str) -> NumberField:
+    """0..1; left out or null: as the workflow decides."""
+    return NumberField(
+        required=False, allow_null=True, min_value=0.0, max_value=1.0, help_text=help_text
+    )
+
+
 class OptionsSerializer(StrictSerializer):
     """What is left out or null is decided by the workflow."""
 
-    top_k = WholeNumberField(
-        required=False, allow_null=True, min_value=1, max_value=settings.RAG.search.max_top_k
-    )
+    top_k = count_field()
     rewrite = FlagField(required=False, allow_null=True)
     hyde = FlagField(required=False, allow_null=True)
     rerank = FlagField(
@@ -60,19 +76,9 @@ class OptionsSerializer(StrictSerializer):
         allow_null=True,
         help_text="Order the candidates anew: a cross-encoder, else a model.",
     )
-    top_n = WholeNumberField(
-        required=False,
-        allow_null=True,
-        min_value=1,
-        max_value=settings.RAG.search.max_top_k,
-        help_text="Candidates that are left after reranking.",
-    )
-    min_score = NumberField(
-        required=False,
-        allow_null=True,
-        min_value=0.0,
-        max_value=1.0,
-        help_text="Candidates that reranking scores below it are left out, but for the best one.",
+    top_n = count_field("Candidates that are left after reranking.")
+    min_score = share_field(
+        "Candidates that reranking scores below it are left out, but for the best one."
     )
     judge = FlagField(
         required=False,

@@ -14,13 +14,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.api.event_schema import EVENTS
+from chat.api.question_serializers import count_field, share_field
 from chat.api.streaming import EVENT_STREAM, ChatView, event_stream, finished_message, wants_events
 from chat.compat.self_corrective_serializers import SelfCorrectiveAnswerSerializer
 from chat.services.ask import ask
 from ragsite.core.api.fields import (
     FlagField,
     IdField,
-    NumberField,
     StrictSerializer,
     TextField,
     WholeNumberField,
@@ -152,19 +152,9 @@ class SelfCorrectiveSerializer(StrictSerializer):
     """Only `query` is required; the numbers' defaults are settings (RAG_SELF_CORRECTIVE_*)."""
 
     query = QuestionField()
-    topK = WholeNumberField(
-        required=False,
-        allow_null=True,
-        min_value=1,
-        max_value=settings.RAG.search.max_top_k,
-        help_text="Documents to grade; 5 by default.",
-    )
-    similarityThreshold = NumberField(
-        required=False,
-        allow_null=True,
-        min_value=0.0,
-        max_value=1.0,
-        help_text="Cosine below which a document is left out; by default 0.3, for those that only the vectors found.",
+    topK = count_field("Documents to grade; 5 by default.")
+    similarityThreshold = share_field(
+        "Cosine below which a document is left out; by default 0.3, for those that only the vectors found."
     )
     maxRewriteAttempts = WholeNumberField(
         required=False,
@@ -173,12 +163,8 @@ class SelfCorrectiveSerializer(StrictSerializer):
         max_value=REWRITES_LIMIT,
         help_text="3 by default.",
     )
-    gradePassThreshold = NumberField(
-        required=False,
-        allow_null=True,
-        min_value=0.0,
-        max_value=1.0,
-        help_text="Share of relevant documents to answer from; 0.6 by default, 0.8 is strict, 0.4 relaxed.",
+    gradePassThreshold = share_field(
+        "Share of relevant documents to answer from; 0.6 by default, 0.8 is strict, 0.4 relaxed."
     )
     forceGenerate = FlagField(
         required=False,

@@ -7,8 +7,6 @@ from functools import partial
 from typing import IO, Any, ClassVar
 from uuid import UUID
 
-from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -37,6 +35,7 @@ from feedback.desk.transfer_pages import (
 )
 from feedback.models import CurationImport
 from ragsite.core.api.fields import StrictSerializer, checked
+from ragsite.core.api.json_parser import bounded_body
 from ragsite.core.api.rendering import TimestampField, rendered
 from ragsite.core.api.schema import errors
 from ragsite.core.errors import InvalidInputError, TooLargeError
@@ -59,10 +58,7 @@ class CsvParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
-        if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-            raise RequestDataTooBig
-        return body
+        return bounded_body(stream)
 
 
 class CsvFileSerializer(StrictSerializer):

@@ -76,6 +76,14 @@ def _finite(number: str) -> float:
     return value
 
 
+def bounded_body(stream: IO[Any]) -> bytes:
+    """All of it. Raises RequestDataTooBig above DATA_UPLOAD_MAX_MEMORY_SIZE."""
+    body: bytes = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+    if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        raise RequestDataTooBig
+    return body
+
+
 class SafeJSONParser(BaseParser):
     """Bodies up to DATA_UPLOAD_MAX_MEMORY_SIZE, in UTF-8. Raises ParseError, RequestDataTooBig."""
 
@@ -88,10 +96,7 @@ class SafeJSONParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
-        if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-            raise RequestDataTooBig
         try:
-            return parse_json(body)
+            return parse_json(bounded_body(stream))
         except InvalidJsonError as error:
             raise ParseError(str(error)) from error
