@@ -21,7 +21,7 @@ from rest_framework.response import Response
 
 from chat.models import Source
 from chat.review.api import DeskView, schema
-from chat.review.pages import desk_page
+from chat.review.desk_page import desk_page
 from chat.review.roles import DeskAccess
 from ragsite.core.api.fields import StrictQuerySerializer, checked
 from ragsite.core.api.pagination import KeysFirst, Pages, page_of, page_parameters

@@ -10,9 +10,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat.review.api import MEDIA_TYPES, DaysQuery, DeskView, schema
+from chat.review.api import MEDIA_TYPES, DeskView, schema
 from chat.review.marks import export_log
 from chat.review.prices import has_prices
+from chat.review.serializers import DaysQuery
 from chat.review.stats import Days
 from chat.review.tokens import tokens_by, tokens_csv
 from ragsite.core.api.fields import checked

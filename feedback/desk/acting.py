@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
 from chat.models import Message
-from chat.review.pages import problem_sentences
+from chat.review.desk_page import problem_sentences
 from chat.review.records import ended_answers
 from ragsite.core.errors import AppError
 from retrieval.knowledge.selectors import as_uuid

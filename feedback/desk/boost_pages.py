@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chat.models import Message
-from chat.review.pages import desk_page
+from chat.review.desk_page import desk_page
 from chat.review.queue import collections_known
 from chat.review.roles import DeskAccess
 from feedback.curation.manual import manual_boost_end, manual_boost_set

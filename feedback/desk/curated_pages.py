@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chat.models import Message
-from chat.review.pages import desk_page
+from chat.review.desk_page import desk_page
 from chat.review.roles import DeskAccess
 from feedback.curation.curated import (
     CuratedPassage,

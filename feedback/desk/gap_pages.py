@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from chat.review.pages import desk_page
+from chat.review.desk_page import desk_page
 from chat.review.queue import collections_known
 from chat.review.replay.replay_run import OPEN
 from chat.review.roles import DeskAccess, people_at_the_desk

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from chat.models import Message
-from chat.review.pages import desk_page
+from chat.review.desk_page import desk_page
 from chat.review.queue import collections_known
 from chat.review.roles import DeskAccess
 from feedback.curation.golden import (

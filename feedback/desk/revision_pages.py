@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from chat.review.pages import desk_page
+from chat.review.desk_page import desk_page
 from chat.review.roles import DeskAccess
 from feedback.desk.acting import A_PAGE, problem_sentence, tell
 from feedback.models import Boost, FeedbackState, GoldenQuestion, Revision

@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from chat.review.pages import desk_page
+from chat.review.desk_page import desk_page
 from chat.review.roles import DeskAccess
 from feedback.curation.transfer.csv_table import ERROR_COLUMN, MAX_BYTES, MAX_ROWS, table_write
 from feedback.curation.transfer.exports import RESOURCES, curation_export, export_extent

@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_GET, require_POST
 
-from chat.review.pages import problem_sentences
+from chat.review.desk_page import problem_sentences
 from feedback.models import GapQuestion, GapRequest
 from feedback.requests.addressees import is_curator
 from feedback.requests.asking import request_withdraw

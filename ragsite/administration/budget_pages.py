@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from chat.models import Budget
-from chat.review.pages import desk_page, problem_sentences
+from chat.review.desk_page import desk_page, problem_sentences
 from chat.review.roles import DeskAccess
 from chat.runs.budgets import site_sums
 from ragsite.administration.budgets import budget_list, budget_remove, budget_set

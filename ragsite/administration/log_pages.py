@@ -18,8 +18,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from chat.models import DeskEvent
+from chat.review.desk_page import desk_page
 from chat.review.marks import file_log
-from chat.review.pages import desk_page
 from chat.review.roles import DeskAccess
 from feedback.curation.transfer.csv_table import BYTE_ORDER_MARK, table_lines
 from ragsite.administration.log import KINDS, LogEntry, LogFilters, LogPage, log_page_of

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from chat.review.pages import desk_page, problem_sentences
+from chat.review.desk_page import desk_page, problem_sentences
 from chat.review.roles import SHIPPED, DeskAccess
 from ragsite.administration import people
 from ragsite.administration.state import figures, health_parts, matters, versions

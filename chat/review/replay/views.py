@@ -19,8 +19,8 @@ from chat.api.question_serializers import OptionsSerializer
 from chat.messages.answer_serializers import AnswerSerializer
 from chat.models import AnswerReview, Replay
 from chat.review.api import DeskView, schema
+from chat.review.desk_page import desk_page, problem_sentences
 from chat.review.marks import readings_log
-from chat.review.pages import desk_page, problem_sentences
 from chat.review.records import ended_answers
 from chat.review.replay.differences import (
     figures,
