@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from lxml import etree
@@ -25,24 +25,11 @@ from retrieval.knowledge.ingest.blocks import (
     table_block,
 )
 from retrieval.knowledge.ingest.markup.elements import input_text, is_after, is_large, is_note
-from retrieval.knowledge.ingest.markup.layout import (
-    OpenRow,
-    OpenTable,
-    cell_text,
-    is_layout,
-    span_of,
-)
+from retrieval.knowledge.ingest.markup.layout import OpenRow, OpenTable, cell_text, is_layout
 from retrieval.knowledge.ingest.markup.lists import BULLET, OpenList, list_of
 from retrieval.knowledge.ingest.markup.opened import HEADINGS, SPACES, opened_by
 from retrieval.knowledge.ingest.markup.trees import html_tree
 from retrieval.knowledge.ingest.markup.visibility import ElementVisibility, Look, is_hidden, look_of
-from retrieval.knowledge.ingest.tables import (
-    CAPTION_JOIN,
-    SpannedCell,
-    TableRow,
-    grid_of,
-    tables_of,
-)
 
 # Nothing of these is shown as text, or it is no part of what the page says.
 SKIPPED = frozenset(
@@ -116,8 +103,6 @@ BETWEEN = {
     "msubsup": " ",
 }  # of two children
 MAX_LEVEL = 6
-MAX_NESTED_CHARS = 400  # of a table in a cell that is told there; a longer one follows its table
-MAX_FORM_ROWS = 40  # of names beside their values
 
 
 def parse_html(data: bytes) -> ParsedDocument:
@@ -327,7 +312,8 @@ class _Reader:
                 table = self._tables.pop() if self._tables else None
                 if table is not None:
                     self.blocks = table.outside
-                    self._add_tables(table)
+                    for part in table.tables():
+                        self._append(table_block(part))
             case "thead" if table := self._table:
                 table.is_in_head = False
             case "td" | "th" | "caption" if table := self._table:
@@ -359,43 +345,8 @@ class _Reader:
         self.blocks = table.outside
         if element.tag == "caption":
             table.caption = cell_text(blocks)
-            return
-        if not table.rows:
-            table.rows.append(OpenRow())
-        row = table.rows[-1]
-        name = row.cells[0].text if row.cells else ""
-        large = [
-            block
-            for block in blocks
-            if block.table is not None and len(block.text) > MAX_NESTED_CHARS
-        ]
-        table.nested += [(name, block.table) for block in large if block.table is not None]
-        text = cell_text([block for block in blocks if block not in large])
-        row.cells.append(
-            SpannedCell(text, span_of(element, "rowspan"), span_of(element, "colspan"))
-        )
-        row.tags.append(element.tag)
-
-    def _add_tables(self, table: OpenTable) -> None:
-        rows = [row for row in table.rows if row.cells]
-        grid = grid_of([row.cells for row in rows])
-        if all(row.is_head for row in rows):
-            heads = [False] * len(rows)
         else:
-            heads = [row.is_head for row in rows]
-        grid = [
-            line._replace(is_head=is_head and not line.is_section)
-            for line, is_head in zip(grid, heads, strict=True)
-        ]
-        if len(grid) <= MAX_FORM_ROWS and rows and all(row.tags == ["th", "td"] for row in rows):
-            names, values = zip(*(line.cells for line in grid), strict=True)
-            grid = [TableRow(names, is_head=True), TableRow(values)]
-        tables = tables_of(grid, caption=table.caption, expects_head=False)
-        for name, nested in table.nested:
-            caption = CAPTION_JOIN.join(filter(None, [name, nested.caption]))
-            tables.append(replace(nested, caption=caption))
-        for part in tables:
-            self._append(table_block(part))
+            table.add_cell(element, blocks)
 
     def _raise_words(self) -> None:
         """Figures in superscript: 10⁶ is not 106."""

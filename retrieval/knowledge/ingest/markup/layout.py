@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lxml import etree
 
 from retrieval.engine.text.statements import NAME_END
 from retrieval.knowledge.ingest.blocks import Block, Table
 from retrieval.knowledge.ingest.markup.opened import HEADINGS
-from retrieval.knowledge.ingest.tables import SpannedCell
+from retrieval.knowledge.ingest.tables import (
+    CAPTION_JOIN,
+    SpannedCell,
+    TableRow,
+    grid_of,
+    tables_of,
+)
 
+MAX_NESTED_CHARS = 400  # of a table in a cell that is told there; a longer one follows its table
+MAX_FORM_ROWS = 40  # of names beside their values
 LAYOUT_CELL_CHARS = 600  # a cell with more is a part of the page, not of a table
 
 
@@ -35,6 +43,48 @@ class OpenTable:
     caption: str = ""
     is_in_head: bool = False
     nested: list[tuple[str, Table]] = field(default_factory=list)
+
+    def add_cell(self, element: etree._Element, blocks: Sequence[Block]) -> None:
+        """blocks: what stands in it."""
+        if not self.rows:
+            self.rows.append(OpenRow())
+        row = self.rows[-1]
+        name = row.cells[0].text if row.cells else ""
+        told = []
+        for block in blocks:
+            if block.table is not None and len(block.text) > MAX_NESTED_CHARS:
+                self.nested.append((name, block.table))
+            else:
+                told.append(block)
+        cell = SpannedCell(
+            cell_text(told), span_of(element, "rowspan"), span_of(element, "colspan")
+        )
+        row.cells.append(cell)
+        row.tags.append(element.tag)
+
+    def tables(self) -> list[Table]:
+        """What its grid holds, then the large tables of its cells."""
+        tables = tables_of(self._grid(), caption=self.caption, expects_head=False)
+        for name, nested in self.nested:
+            caption = CAPTION_JOIN.join(filter(None, [name, nested.caption]))
+            tables.append(replace(nested, caption=caption))
+        return tables
+
+    def _grid(self) -> list[TableRow]:
+        rows = [row for row in self.rows if row.cells]
+        grid = grid_of([row.cells for row in rows])
+        if all(row.is_head for row in rows):
+            heads = [False] * len(rows)
+        else:
+            heads = [row.is_head for row in rows]
+        grid = [
+            line._replace(is_head=is_head and not line.is_section)
+            for line, is_head in zip(grid, heads, strict=True)
+        ]
+        if len(grid) <= MAX_FORM_ROWS and rows and all(row.tags == ["th", "td"] for row in rows):
+            names, values = zip(*(line.cells for line in grid), strict=True)
+            return [TableRow(names, is_head=True), TableRow(values)]
+        return grid
 
 
 def cell_text(blocks: Sequence[Block]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from lxml import etree
@@ -18,16 +17,20 @@ from ragsite.core.messages import Sentence
 from retrieval.knowledge.ingest import unread
 from retrieval.knowledge.ingest.blocks import ParsedDocument, first_title
 from retrieval.knowledge.ingest.markup.html import Mark, read_html
-from retrieval.knowledge.ingest.numbering import list_number
 from retrieval.knowledge.ingest.sniff import damaged
+from retrieval.knowledge.ingest.word_processing.odf_styles import (
+    BULLET,
+    ODF,
+    STYLE,
+    TEXT,
+    Counters,
+    OdfStyles,
+)
 from retrieval.knowledge.ingest.word_processing.word_styles import PARSER
 
-ODF = "urn:oasis:names:tc:opendocument:xmlns:"
-TEXT, TABLE, STYLE, DRAW = (
-    f"{{{ODF}{name}:1.0}}" for name in ("text", "table", "style", "drawing")
-)
+TABLE = f"{{{ODF}table:1.0}}"
+DRAW = f"{{{ODF}drawing:1.0}}"
 OFFICE = f"{{{ODF}office:1.0}}"
-FO = f"{{{ODF}xsl-fo-compatible:1.0}}"
 # Left out: what is not shown, or says nothing of the document.
 SKIPPED = frozenset(
     (
@@ -50,8 +53,6 @@ SKIPPED = frozenset(
 XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 LINK = "{http://www.w3.org/1999/xlink}href"
 MATH = "{http://www.w3.org/1998/Math/MathML}math"
-TITLE_STYLE = "Title"  # whatever the language of the program
-BULLET = "-"
 MAX_REPEATS = 50  # of a cell; sheets in a text repeat empty ones without end
 MAX_FORMULAS = 2_000
 MAX_LEVEL = 6
@@ -69,7 +70,7 @@ def parse_odt(path: Path) -> ParsedDocument:
     body = None if content is None else content.find(f"{OFFICE}body/{OFFICE}text")
     if content is None or body is None:
         raise damaged("odt")
-    maker = _Maker(_Styles(parts), formulas)
+    maker = _Maker(OdfStyles(parts), formulas)
     for region in _running_texts(parts.get("styles.xml"), "header"):
         maker.read(region)
     maker.read(body)
@@ -123,134 +124,21 @@ def _running_texts(styles: etree._Element | None, kind: str) -> Iterator[etree._
                 yield region
 
 
-# ------------------------------------------------------------------------------------------------ styles
-@dataclass(frozen=True, slots=True)
-class _Level:
-    """Of a list: how its items are labelled."""
-
-    number_format: str = ""
-    prefix: str = ""
-    suffix: str = ""
-    levels_shown: int = 1
-    start: int = 1
-    is_bullet: bool = False
-
-
-class _Styles:
-    """Of a document: which texts are hidden, and how lists are labelled."""
-
-    def __init__(self, parts: dict[str, etree._Element]) -> None:
-        roots = [parts[name] for name in ("styles.xml", "content.xml") if name in parts]
-        self._styles = {
-            style.get(f"{STYLE}name"): style
-            for root in roots
-            for style in root.iter(f"{STYLE}style")
-        }
-        self._lists = {
-            style.get(f"{STYLE}name"): _levels(style)
-            for root in roots
-            for style in root.iter(f"{TEXT}list-style")
-        }
-        outline = next(
-            (style for root in roots for style in root.iter(f"{TEXT}outline-style")), None
-        )
-        self.outline = {} if outline is None else _levels(outline)
-
-    def list_levels(self, name: str | None) -> dict[int, _Level]:
-        return self._lists.get(name, {})
-
-    def list_of_paragraph(self, name: str | None) -> str | None:
-        style = self._styles.get(name)
-        return None if style is None else style.get(f"{STYLE}list-style-name")
-
-    def is_title(self, name: str | None) -> bool:
-        """Whether a paragraph's style is, or is based on, that of a document's title."""
-        for _ in range(MAX_LEVEL):
-            style = self._styles.get(name)
-            if name == TITLE_STYLE or style is None:
-                break
-            name = style.get(f"{STYLE}parent-style-name")
-        return name == TITLE_STYLE
-
-    def css(self, name: str | None) -> str:
-        """What can hide of a style, as CSS."""
-        found: dict[str, str] = {}
-        for _ in range(MAX_LEVEL):
-            style = self._styles.get(name)
-            if style is None:
-                break
-            for properties in style.iter(f"{STYLE}text-properties", f"{STYLE}paragraph-properties"):
-                if properties.get(f"{TEXT}display") == "none":
-                    found.setdefault("display", "none")
-                for key in ("font-size", "color", "background-color"):
-                    if value := properties.get(f"{FO}{key}"):
-                        found.setdefault(key, value)
-            name = style.get(f"{STYLE}parent-style-name")
-        if found.get("font-size", "").endswith("%"):
-            del found["font-size"]
-        return ";".join(f"{key}:{value}" for key, value in found.items())
-
-
-def _levels(style: etree._Element) -> dict[int, _Level]:
-    levels = {}
-    for element in style:
-        at = element.get(f"{TEXT}level") or ""
-        if not at.isdigit():
-            continue
-        start = element.get(f"{TEXT}start-value") or "1"
-        shown = element.get(f"{TEXT}display-levels") or "1"
-        levels[int(at)] = _Level(
-            number_format=element.get(f"{STYLE}num-format") or "",
-            prefix=element.get(f"{STYLE}num-prefix") or "",
-            suffix=element.get(f"{STYLE}num-suffix") or "",
-            levels_shown=int(shown) if shown.isdigit() else 1,
-            start=int(start) if start.isdigit() else 1,
-            is_bullet=element.tag == f"{TEXT}list-level-style-bullet",
-        )
-    return levels
-
-
-@dataclass(slots=True)
-class _Counters:
-    """Of a list, or of the headings."""
-
-    levels: dict[int, _Level]
-    counts: dict[int, int] = field(default_factory=dict)
-
-    def label(self, depth: int) -> str:
-        """Of the next item at this depth, from 1."""
-        level = self.levels.get(depth, _Level(is_bullet=True))
-        if level.is_bullet:
-            return BULLET
-        self.counts[depth] = self.counts.get(depth, level.start - 1) + 1
-        for deeper in [other for other in self.counts if other > depth]:
-            del self.counts[deeper]
-        if not level.number_format:
-            return ""
-        numbers = []
-        for at in range(max(1, depth - level.levels_shown + 1), depth + 1):
-            other = self.levels.get(at, level)
-            if other.number_format:
-                numbers.append(list_number(self.counts.get(at, other.start), other.number_format))
-        return f"{level.prefix}{'.'.join(numbers)}{level.suffix}".strip()
-
-
-# ------------------------------------------------------------------------------------------------ HTML
 class _Maker:
     """root: what was made so far. marks: the items of its lists and its notes. formulas: by the links to them."""
 
-    def __init__(self, styles: _Styles, formulas: dict[str, etree._Element]) -> None:
+    def __init__(self, styles: OdfStyles, formulas: dict[str, etree._Element]) -> None:
         self.root = lxml_html.Element("body")
         self.marks: dict[etree._Element, Mark] = {}
         self._styles = styles
         self._formulas = formulas
         self._pictures = 0
         self._drawings = 0
-        self._headings = _Counters(styles.outline)
-        self._lists: dict[str, _Counters] = {}
+        self._headings = Counters(styles.outline)
+        self._lists: dict[str, Counters] = {}
         self._label: str | None = None  # of an item that has no paragraph yet
         self._depth = 0
-        self._counters: _Counters | None = None
+        self._counters: Counters | None = None
         self._notes: list[etree._Element] = []
 
     @property
@@ -361,12 +249,12 @@ class _Maker:
             known = self._lists.get(f"list {source.get(f'{TEXT}continue-list')}")
             if known is None and goes_on:
                 known = self._lists.get(f"style {name}")
-            self._counters = known or _Counters(levels)
+            self._counters = known or Counters(levels)
             self._lists[f"style {name}"] = self._counters
             if key := source.get(XML_ID):
                 self._lists[f"list {key}"] = self._counters
         elif name:
-            self._counters = _Counters(self._styles.list_levels(name) or outer.levels, outer.counts)
+            self._counters = Counters(self._styles.list_levels(name) or outer.levels, outer.counts)
         self._depth += 1
         for item in source:
             if item.tag == f"{TEXT}list-item" and self._counters is not None:
