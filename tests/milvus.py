@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.search.milvus.writing import only_writer

@@ -13,7 +13,7 @@ from ragsite.core.site_settings import SiteSettings
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"
 HEAD = """# Settings
 
-Made by `python -m tests.settings_page` from `site_settings.py` and `rag_settings.py` in `ragsite/core`; a test compares
+Made by `python -m tests.settings_page` from the groups of settings in `ragsite/core`; a test compares
 them. Set a variable in the environment or in a `.env` file beside manage.py. A wrong value is refused at start, with
 the variable's name; so is a variable `RAG_…` or `RAGSITE_…` that is none of these, with the nearest name. Numbers that
 nobody would change are constants in the code, beside their use.

@@ -18,7 +18,7 @@ from django.test import AsyncClient
 from chat.runs.running import runs_shut_down
 from ragsite.accounts.tokens import key_create, token_create
 from ragsite.asgi import application
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from retrieval.compose import close_engine, get_engine
 from retrieval.engine.reasons import Reason
 from retrieval.engine.trace import Trace

@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from chat.models import Message
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from retrieval.compose import close_engine
 from retrieval.engine.providers import registry
 from retrieval.knowledge.index_sync.repair import index_repair

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from retrieval.compose import close_engine
 from retrieval.knowledge.services.ingest import document_ingest
 from retrieval.knowledge.services.samples import samples_load

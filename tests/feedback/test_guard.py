@@ -13,7 +13,7 @@ from feedback.models import GoldenQuestion, Revision
 from feedback.ranking.guard import Compared, judge, rank_biased_overlap
 from feedback.rounds.guard import recent_questions
 from feedback.rounds.round import feedback_round
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from retrieval.compose import close_engine
 from retrieval.knowledge.index_sync.repair import index_repair
 from retrieval.models import Chunk, Collection

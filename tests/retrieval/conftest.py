@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from retrieval.compose import Engine, close_engine, get_engine
 
 

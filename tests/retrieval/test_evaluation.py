@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pymilvus import MilvusClient
 
-from ragsite.core.rag_settings import MilvusSettings, OllamaSettings
+from ragsite.core.server_settings import MilvusSettings, OllamaSettings
 from retrieval.evaluation import runner
 from tests.ollama_server import OllamaServer
 

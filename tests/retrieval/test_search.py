@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragsite.core.rag_settings import SearchSettings
+from ragsite.core.search_settings import SearchSettings
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.providers.builtin import BUILTIN_SPACE as BUILTIN
 from retrieval.engine.providers.builtin import BuiltinEmbedder, embed_texts

@@ -17,7 +17,7 @@ from asgiref.sync import sync_to_async
 from ragsite.accounts.credentials import Credential, SignedOutError, while_signed_in
 from ragsite.core.localized import localized
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.server_settings import OllamaSettings
 from retrieval.compose import get_engine
 from retrieval.engine.errors import ModelError
 from retrieval.engine.providers.registry import load_kind, make_server

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.server_settings import OllamaSettings
 from ragsite.core.settings_group import is_address, origin_of
 from ragsite.runtime import live_settings
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.server_settings import OllamaSettings
 from retrieval.engine.errors import (
     ModelCutError,
     ModelError,

@@ -18,7 +18,7 @@ from ollama import ResponseError
 from tenacity import retry, retry_if_exception, stop_after_attempt
 
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.server_settings import OllamaSettings
 from retrieval.engine.errors import ModelMissingError, ModelOutputError
 from retrieval.engine.providers.server import (
     CONNECT_TIMEOUT_S,

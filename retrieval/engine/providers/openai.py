@@ -15,7 +15,7 @@ from langchain_openai import OpenAIEmbeddings
 from langchain_openai.chat_models.base import BaseChatOpenAI
 
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.server_settings import OllamaSettings
 from retrieval.engine.errors import ModelMissingError
 from retrieval.engine.providers.server import (
     CONNECT_TIMEOUT_S,

@@ -6,7 +6,7 @@ import time
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.server_settings import OllamaSettings
 from retrieval.engine.errors import ModelError
 from retrieval.engine.providers.registry import HABITS, Listing, load_kind, make_server
 from retrieval.engine.providers.reply_form import is_json

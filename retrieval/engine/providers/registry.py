@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ragsite.core.messages import joined, worded
-from ragsite.core.rag_settings import OllamaSettings, ServerAddress
+from ragsite.core.server_settings import OllamaSettings, ServerAddress
 from retrieval.engine.errors import (
     EmbeddingUnavailableError,
     ModelError,

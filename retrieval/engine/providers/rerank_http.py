@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import RerankSettings
+from ragsite.core.search_settings import RerankSettings
 from retrieval.engine.errors import ModelOutputError, ModelUnavailableError
 from retrieval.engine.providers.server import CircuitBreaker, address_of, request
 

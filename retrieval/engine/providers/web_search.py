@@ -24,7 +24,7 @@ import httpx
 import nh3
 
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import WebSearchSettings
+from ragsite.core.server_settings import WebSearchSettings
 from ragsite.core.text import HIDDEN, clean_line, replace_hidden, shortened, strip_invisible
 from retrieval.engine.errors import (
     ModelError,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import SearchSettings
+from ragsite.core.search_settings import SearchSettings
 from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.ports import ChunkStore, Models, SearchRequest, SearchResult, TermStore
 from retrieval.engine.search.completeness import IndexCompleteness

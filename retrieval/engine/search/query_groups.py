@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ragsite.core.rag_settings import Legs
+from ragsite.core.search_settings import Legs
 from ragsite.core.text import CONTROL, strip_invisible
 from retrieval.engine.errors import InvalidQueryError
 from retrieval.engine.ports import Vectors

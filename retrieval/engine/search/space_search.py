@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import SearchSettings
+from ragsite.core.search_settings import SearchSettings
 from retrieval.engine.errors import (
     EmbeddingUnavailableError,
     IndexUnavailableError,

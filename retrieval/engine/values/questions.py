@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ragsite.core.rag_settings import PositionStrategy
+from ragsite.core.search_settings import PositionStrategy
 from retrieval.engine.values.answers import Clarification
 from retrieval.engine.values.filters import SearchFilters
 from retrieval.engine.values.scope import SearchScope

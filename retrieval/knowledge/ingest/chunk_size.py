@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ragsite.core.rag_settings import IngestSettings
+from ragsite.core.search_settings import IngestSettings
 from retrieval.engine.text.quoting import estimate_tokens, estimate_word_pieces
 
 # Of a model's context. The rest is for title and headings, which are embedded with every chunk, and for what the

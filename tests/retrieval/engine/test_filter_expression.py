@@ -13,7 +13,7 @@ import pytest_asyncio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from retrieval.engine.search.milvus.filters import (
     MAX_ENCODED_CHARS,
     encode_value,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragsite.core.rag_settings import SearchSettings
+from ragsite.core.search_settings import SearchSettings
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.ports import LegHit, SearchRequest, SearchResult
 from retrieval.engine.search.hybrid import HybridSearcher

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from pydantic import ValidationError
 
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.providers.builtin import BUILTIN_SPACE

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragsite.core.rag_settings import SearchSettings
+from ragsite.core.search_settings import SearchSettings
 from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.search.boosting import rank_with_boosts
 from retrieval.engine.search.hybrid import HybridSearcher

@@ -12,7 +12,7 @@ from django.core.files.base import ContentFile
 from django.core.management import call_command
 from django.db.models import F
 
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from retrieval.compose import Engine, close_engine, get_engine
 from retrieval.engine.ports import SearchRequest
 from retrieval.engine.values import EmbeddingSpace, Query

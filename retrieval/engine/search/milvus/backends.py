@@ -17,7 +17,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, ClassVar
 
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from retrieval.engine.search.milvus.connection import MissingCollectionError, NotSupportedError
 from retrieval.engine.search.milvus.filters import ListForm, Templates, spelled_out
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from retrieval.engine.search.milvus import connection
 from retrieval.engine.search.milvus.backends import Backend, find_backend, generations
 from retrieval.engine.search.milvus.connection import MilvusConnection

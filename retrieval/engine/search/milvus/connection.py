@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from ragsite.core.messages import worded
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from retrieval.engine.errors import IndexUnavailableError
 from retrieval.engine.trace import note_index_wait
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsite.core import metrics
-from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.server_settings import MilvusSettings
 from retrieval.engine.errors import SpaceMissingError
 from retrieval.engine.ports import LegHit, Vectors
 from retrieval.engine.search.milvus.backends import generation_number

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragsite.core.rag_settings import PositionStrategy
+from ragsite.core.search_settings import PositionStrategy
 from retrieval.engine.deps import Deps
 from retrieval.engine.path_details import OrderDetails
 from retrieval.engine.steps.context.neighbours import with_neighbours

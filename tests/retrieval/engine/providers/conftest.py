@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.server_settings import OllamaSettings
 from retrieval.engine.ports import Prompt
 from retrieval.engine.providers import chat, registry, server
 from retrieval.engine.providers import ollama as ollama_module

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from ragsite.core.rag_settings import OllamaSettings, RagSettings
+from ragsite.core.rag_settings import RagSettings
+from ragsite.core.server_settings import OllamaSettings
 from ragsite.core.settings_group import SettingsError
 from retrieval.engine.errors import (
     ModelCutError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.server_settings import OllamaSettings
 from retrieval.engine.errors import EmbeddingUnavailableError, ModelUnavailableError
 from retrieval.engine.providers import server
 from retrieval.engine.providers.builtin import BUILTIN_SPACE

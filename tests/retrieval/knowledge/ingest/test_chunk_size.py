@@ -12,7 +12,7 @@ from django.core.files.base import ContentFile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragsite.core.rag_settings import IngestSettings
+from ragsite.core.search_settings import IngestSettings
 from retrieval.compose import close_engine
 from retrieval.engine.text.quoting import estimate_word_pieces
 from retrieval.knowledge.ingest.blocks import Block, ParsedDocument
