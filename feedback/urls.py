@@ -35,6 +35,16 @@ gaps = [
     path("<int:gap_id>/change/", gap_pages.gap_change, name="review_gap_change"),
     path("<int:gap_id>/document/", gap_pages.gap_document, name="review_gap_document"),
     path("<int:gap_id>/ask/", gap_pages.gap_again, name="review_gap_ask"),
+    path(
+        "<int:gap_id>/replies/<uuid:request_id>/dismiss/",
+        gap_pages.gap_reply_dismiss,
+        name="review_gap_reply_dismiss",
+    ),
+    path(
+        "<int:gap_id>/replies/<uuid:request_id>/restore/",
+        gap_pages.gap_reply_restore,
+        name="review_gap_reply_restore",
+    ),
 ]
 golden = [
     path("", golden_pages.golden_page, name="review_golden"),

@@ -33,8 +33,9 @@ from feedback.models import GapDocument, GapQuestion, GapRequest, KnowledgeGap, 
 from feedback.models.ratings import BAD_SCORE
 from feedback.rounds.questions import signature
 from ragsite.core.database import after_commit
-from ragsite.core.errors import AppError
+from ragsite.core.errors import AppError, NotFoundError
 from ragsite.core.leases import NamedLease
+from ragsite.core.messages import worded, wording_of
 from retrieval.compose import Engine, with_engine
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
@@ -51,6 +52,7 @@ MAX_TERMS = 96
 MOST_WORDINGS = 200  # wordings of a gap at once, the most asked first
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
 LARGEST_FIRST = (F("count").desc(), F("newest_at").desc(nulls_last=True), "-pk")
+NOBODY_ASKS = worded("The account that added the document is gone.")
 State = KnowledgeGap.State
 Vector = NDArray[np.float32]
 logger = logging.getLogger(__name__)
@@ -82,6 +84,13 @@ def unanswered(since: Any) -> QuerySet[Message]:
 def _sent() -> QuerySet[GapRequest]:
     """To a person; what was withdrawn counts for nothing."""
     return GapRequest.objects.exclude(state=GapRequest.State.WITHDRAWN)
+
+
+def replies_to_check() -> QuerySet[GapRequest]:
+    """Answers to people that cite passages, of which nobody has made a checked answer or said that none is made."""
+    return GapRequest.objects.filter(
+        state=GapRequest.State.ANSWERED, curated=None, dismissed_at=None, sources__isnull=False
+    )
 
 
 def gaps_refresh() -> int:
@@ -267,7 +276,7 @@ def gap_list() -> QuerySet[KnowledgeGap]:
             Subquery(newest.values("message__reply_to__text")[:1]),
             Subquery(sent.values("question")[:1]),
         ),
-        to_check=Exists(_sent().filter(gap=OuterRef("pk"), curated=None, sources__isnull=False)),
+        to_check=Exists(replies_to_check().filter(gap=OuterRef("pk"))),
         waiting=Coalesce(Subquery(waiting.values("number")), 0),
         count=Count("questions", distinct=True),
         people=Count("questions__message__session__user", distinct=True),
@@ -309,7 +318,9 @@ def gap_document_add(
     is); close: the gap is closed with it, and reopened where some are not answered then."""
     access.require("curate")
     added, _ = GapDocument.objects.update_or_create(
-        gap=gap, document=document, defaults={"added_by": access.user, "asked": False}
+        gap=gap,
+        document=document,
+        defaults={"added_by": access.user, "asked": False, "problem": None},
     )
     if close:
         gap_mark(access=access, gap=gap, state=State.CLOSED)
@@ -323,17 +334,26 @@ def gap_document_ready(document_id: UUID) -> None:
     for added in GapDocument.objects.filter(document=document_id, asked=False).select_related(
         "gap", "added_by"
     ):
-        if (
-            not GapDocument.objects.filter(pk=added.pk, asked=False).update(asked=True)
-            or added.added_by is None
-        ):
+        if not GapDocument.objects.filter(pk=added.pk, asked=False).update(asked=True):
+            continue
+        if added.added_by is None:
+            not_asked(added, NOBODY_ASKS)
             continue
         try:
             gap_ask_again(access=desk_access(added.added_by, "curate"), gap=added.gap)
-        except (
-            AppError
-        ) as error:  # no right any more, or too many replays: a person asks again by hand
-            logger.info("gap %s is not asked again by itself: %s", added.gap_id, error)
+        except NotFoundError:  # no question is left
+            continue
+        except AppError as error:  # no right any more, or too many replays
+            not_asked(added, error.message)
+
+
+def not_asked(added: GapDocument, why: str) -> None:
+    """Its pages say so, and a person asks again by hand; a gap that was closed with it is open again."""
+    logger.info("gap %s is not asked again by itself: %s", added.gap_id, why)
+    problem = {"text": str(why), "wording": wording_of(why)}
+    GapDocument.objects.filter(pk=added.pk).update(problem=problem)
+    if added.gap.state == State.CLOSED:
+        _reopen(added.gap)
 
 
 @transaction.atomic
@@ -357,6 +377,7 @@ def gap_ask_again(*, access: DeskAccess, gap: KnowledgeGap) -> int:
     replays = replays_create(access=access, message_ids=messages, change={})
     for replay in replays:
         gap.questions.filter(message=replay.message_id).update(replay=replay, answered=None)
+    gap.documents.update(problem=None)
     return len(replays)
 
 

@@ -185,7 +185,7 @@ def _curated_of_reply(
             form.add_error(None, problem_sentence(error))
         else:
             request_becomes_checked(replied, curated)
-            gap_close_if_done(replied)
+            gap_close_if_done(replied, by=access.user, at=timezone.now())
             messages.success(
                 request, _("From now on, whoever asks this question gets this answer.")
             )

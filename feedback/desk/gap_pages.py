@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django import forms
 from django.core.paginator import Paginator
@@ -29,7 +30,9 @@ from feedback.curation.gaps import (
 from feedback.desk.acting import A_PAGE, form_problem, tell
 from feedback.models import KnowledgeGap
 from feedback.requests.at_the_desk import gap_requests
+from feedback.requests.dismissing import reply_dismiss, reply_restore
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.localized import localized_text
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_file_name
 from retrieval.knowledge.selectors import as_uuid, visible_documents, writable_collections
@@ -66,7 +69,7 @@ def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpResponse:
     gap_results_take()
     gap: Any = get_object_or_404(gap_list(), pk=gap_id)
-    questions = gap.questions.select_related("message__reply_to").order_by(
+    questions = gap.questions.select_related("message__reply_to", "replay").order_by(
         "answered", "-message__created_at"
     )
     documents = _documents(gap, access)
@@ -105,6 +108,9 @@ def _documents(gap: KnowledgeGap, access: DeskAccess) -> list[dict[str, Any]]:
             "by": row.added_by.get_username() if row.added_by else "–",
             "reading": row.document.status not in done,
             "failed": row.document.status == Document.Status.FAILED,
+            "problem": localized_text(row.problem["text"], row.problem["wording"])
+            if row.problem
+            else "",
         }
         for row in added
     ]
@@ -115,9 +121,11 @@ def _acting(view: Callable[..., str]) -> Callable[..., HttpResponse]:
     """A POST of a curator; what `view` returns, or what is wrong, is told on the gap's page."""
 
     @desk_page("curate", methods=("POST",))
-    def act(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpResponse:
+    def act(
+        request: HttpRequest, *, access: DeskAccess, gap_id: int, **kwargs: Any
+    ) -> HttpResponse:
         gap = get_object_or_404(gap_list(), pk=gap_id)
-        tell(request, lambda: view(request, access=access, gap=gap))
+        tell(request, lambda: view(request, access=access, gap=gap, **kwargs))
         return redirect("review_gap", gap_id=gap.pk)
 
     return act
@@ -178,3 +186,19 @@ def gap_again(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap) ->
     return ngettext(
         "{count} question is asked again.", "{count} questions are asked again.", count
     ).format(count=count)
+
+
+@_acting
+def gap_reply_dismiss(
+    request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap, request_id: UUID
+) -> str:
+    reply_dismiss(access=access, gap=gap, request_id=request_id)
+    return _("Dismissed. The reply is given to nobody else.")
+
+
+@_acting
+def gap_reply_restore(
+    request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap, request_id: UUID
+) -> str:
+    reply_restore(access=access, gap=gap, request_id=request_id)
+    return _("The reply waits to be checked again.")

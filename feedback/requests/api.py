@@ -96,6 +96,10 @@ class RequestSourceSerializer(serializers.Serializer[Any]):
     document_id = serializers.UUIDField()
     title = serializers.CharField()
     text = serializers.CharField()
+    note = serializers.CharField(
+        allow_blank=True,
+        help_text="What has become of its document since: replaced, or not read, or not wholly.",
+    )
 
 
 class GapRequestSerializer(serializers.Serializer[Any]):
@@ -126,6 +130,9 @@ class GapRequestSerializer(serializers.Serializer[Any]):
     is_checked = serializers.BooleanField(help_text="It is a checked answer, given to others, too.")
     sources = RequestSourceSerializer(many=True)
     hidden_sources = serializers.IntegerField(help_text="Cited passages that you may not read.")
+    gone_sources = serializers.IntegerField(
+        help_text="Cited passages whose documents are not there any more."
+    )
 
 
 class SentRequestSerializer(serializers.Serializer[Any]):

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from chat.review.roles import DeskAccess
 from feedback.models import GapRequest, KnowledgeGap
+from feedback.requests.addressees import requests_to
 from feedback.requests.request_data import name_of
 from ragsite.core.localized import localized
 from retrieval.knowledge.selectors import visible_collections
@@ -17,7 +18,8 @@ MOST = 50  # the latest
 
 def gap_requests(gap: KnowledgeGap, access: DeskAccess) -> list[dict[str, Any]]:
     """The latest first, without those that were withdrawn. Names and collections as far as this person may know them;
-    is_mine: a curator may answer it; is_proposed: its reply cites passages, and nobody has made a checked answer of it."""
+    is_mine: this person may answer it; is_proposed: its reply cites passages, and waits to become a checked answer;
+    is_dismissed: a curator has said that it becomes none."""
     rows = gap.requests.exclude(state=GapRequest.State.WITHDRAWN)
     listed = list(
         rows.select_related("asker", "ended_by", "collection__owner").prefetch_related("sources")[
@@ -27,11 +29,14 @@ def gap_requests(gap: KnowledgeGap, access: DeskAccess) -> list[dict[str, Any]]:
     collections = {row.collection_id for row in listed if row.collection_id}
     known = visible_collections(access.user).filter(pk__in=collections)
     addresses = {one.pk: one.address for one in known.select_related("owner")}
-    return [_shown(row, access, addresses) for row in listed]
+    ids = [row.pk for row in listed]
+    mine = set(requests_to(access.user).filter(pk__in=ids).values_list("pk", flat=True))
+    return [_shown(row, access, addresses) | {"is_mine": row.pk in mine} for row in listed]
 
 
 def _shown(row: GapRequest, access: DeskAccess, addresses: Mapping[UUID, str]) -> dict[str, Any]:
     is_answered = row.state == GapRequest.State.ANSWERED
+    could_be_checked = is_answered and row.curated_id is None and bool(row.sources.all())
     return {
         "id": row.pk,
         "question": row.question,
@@ -43,9 +48,9 @@ def _shown(row: GapRequest, access: DeskAccess, addresses: Mapping[UUID, str]) -
         "sent_at": row.sent_at,
         "reply": row.reply,
         "ended_by": name_of(row.ended_by) if row.ended_by else None,
-        "is_mine": row.collection_id is None and row.asker_id != access.user.pk,
         "is_checked": row.curated_id is not None,
-        "is_proposed": is_answered and row.curated_id is None and bool(row.sources.all()),
+        "is_proposed": could_be_checked and row.dismissed_at is None,
+        "is_dismissed": could_be_checked and row.dismissed_at is not None,
     }
 
 

@@ -13,10 +13,12 @@ from django.db.models import Case, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_GET, require_POST
 
+from chat.models import Replay
 from chat.review.desk_page import problem_sentences
 from feedback.models import GapQuestion, GapRequest
 from feedback.requests.addressees import is_curator
@@ -33,7 +35,7 @@ from feedback.requests.request_data import BOXES, request_get, request_list, req
 from feedback.requests.settling import request_document_add
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, NotFoundError
-from ragsite.core.localized import localized
+from ragsite.core.localized import localized, localized_text
 from retrieval.knowledge.selectors import as_uuid, writable_collections
 from retrieval.models import Document
 
@@ -104,20 +106,42 @@ def _page(
     return render(request, "requests/request.html", context, status=status)
 
 
-def _progress(row: GapRequest) -> str:
-    """What became of a document that was added for it; empty where none was."""
+def _progress(row: GapRequest) -> list[str]:
+    """What became of the documents that were added for it, in sentences; none where none was."""
     added = list(row.gap.documents.select_related("document"))
     if row.state != GapRequest.State.OPEN or not added:
-        return ""
+        return []
+    lines = []
+    failed = [one for one in added if one.document.status == Document.Status.FAILED]
+    if failed:
+        lines.append(
+            ngettext(
+                "{count} document that was added for it could not be read.",
+                "{count} documents that were added for it could not be read.",
+                len(failed),
+            ).format(count=len(failed))
+        )
     done = (Document.Status.READY, Document.Status.FAILED)
     if any(one.document.status not in done for one in added):
-        return _("A document is being read. Then the question is asked again automatically.")
+        lines.append(_("A document is being read. Then the question is asked again automatically."))
+        return lines
+    for one in added:
+        if one.problem:
+            reason = localized_text(one.problem["text"], one.problem["wording"])
+            said = _("The question could not be asked again automatically: {reason}")
+            lines.append(said.format(reason=reason))
+    return lines + _asked_again(row)
+
+
+def _asked_again(row: GapRequest) -> list[str]:
     asked = GapQuestion.objects.filter(message=row.message_id).select_related("replay").first()
     if asked is None or asked.replay is None:
-        return ""
+        return []
+    if asked.replay.status == Replay.Status.FAILED:
+        return [_("The question could not be asked again. The review desk shows why.")]
     if asked.answered is None:
-        return _("The question is being asked again.")
-    return _("The question was asked again, and the documents still do not answer it.")
+        return [_("The question is being asked again.")]
+    return [_("The question was asked again, and the documents still do not answer it.")]
 
 
 # ------------------------------------------------------------------------------------------------ what is done

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -21,6 +22,7 @@ from django.utils import timezone
 
 from chat.services.person_answers import person_answer_add
 from feedback.curation.curated import CuratedPassage, curated_save
+from feedback.curation.gaps import replies_to_check
 from feedback.models import CuratedAnswer, GapRequest, GapRequestSource, KnowledgeGap
 from feedback.requests.addressees import is_curator, requests_to
 from feedback.requests.asking import RequestNotFoundError
@@ -101,7 +103,7 @@ def request_answer(
             sources=_readable_sources(request.asker, chunks),
         )
     said = _checked(request, by=user, chunks=chunks)
-    gap_close_if_done(request)
+    gap_close_if_done(request, by=user, at=now)
     request_ended.send(GapRequest, request=request)
     return Replied(request, said)
 
@@ -215,16 +217,18 @@ def request_becomes_checked(request: GapRequest, curated: CuratedAnswer) -> None
     GapRequest.objects.filter(pk=request.pk).update(curated=curated)
 
 
-def gap_close_if_done(request: GapRequest) -> None:
+def gap_close_if_done(request: GapRequest, *, by: User, at: datetime) -> None:
     """Where nothing else of it waits: no other question, no other person's request, no reply for a curator to check."""
     gap = request.gap
-    others = gap.questions.exclude(message=request.message_id)
-    is_proposed = request.curated_id is None and request.sources.exists()
-    if is_proposed or others.exists() or gap.requests.filter(state=State.OPEN).exists():
+    others = gap.questions.exclude(message=request.message_id).exclude(answered=True)
+    waiting = gap.requests.filter(state=State.OPEN)
+    to_check = replies_to_check().filter(gap=gap)
+    if others.exists() or waiting.exists() or to_check.exists():
         return
+    gap_close(gap, by=by, at=at)
+
+
+def gap_close(gap: KnowledgeGap, *, by: User, at: datetime) -> None:
     KnowledgeGap.objects.filter(pk=gap.pk).update(
-        state=KnowledgeGap.State.CLOSED,
-        state_by=request.ended_by,
-        state_at=timezone.now(),
-        reopened=False,
+        state=KnowledgeGap.State.CLOSED, state_by=by, state_at=at, reopened=False
     )

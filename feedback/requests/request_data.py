@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -19,6 +20,7 @@ from retrieval.knowledge.selectors import (
     visible_documents,
     writable_collections,
 )
+from retrieval.models import Document
 
 ASKER_GONE = worded("The account that asked was deleted, so nobody is notified of a reply.")
 COLLECTION_GONE = worded(
@@ -27,6 +29,10 @@ COLLECTION_GONE = worded(
 OWNER_GONE = worded(
     "The account of the owner is closed, so the curators of the site can answer it."
 )
+REPLACED = worded("A newer version has taken the place of this document.")
+FAILED = worded("This document could not be read again, so nothing is found in it.")
+BEING_READ = worded("This document is being read again.")
+PARTLY_READ = worded("Parts of this document could not be read.")
 BOXES = ("received", "sent")
 
 
@@ -53,25 +59,26 @@ def _with_details(rows: QuerySet[GapRequest]) -> QuerySet[GapRequest]:
 
 
 def requests_shown(requests: Iterable[GapRequest], *, user: User) -> list[dict[str, Any]]:
-    """What each says to `user`, who sent it or may answer it. Four queries, however many."""
+    """What each says to `user`, who sent it or may answer it. Five queries, however many."""
     listed = list(requests)
     collections = {one.collection_id for one in listed if one.collection_id}
     known = set(visible_collections(user).filter(pk__in=collections).values_list("pk", flat=True))
     own = set(writable_collections(user).filter(pk__in=collections).values_list("pk", flat=True))
     cited = {source.document_id for one in listed for source in one.sources.all()}
-    documents = visible_documents(user).filter(pk__in=cited).values_list("pk", flat=True)
-    readable = set(documents) if cited else set()
+    documents = visible_documents(user).in_bulk(list(cited)) if cited else {}
+    hidden = Document.objects.filter(pk__in=cited - documents.keys())
+    gone = cited - documents.keys() - set(hidden.values_list("pk", flat=True))
     return [
-        _shown(one, user, known, readable) | {"asker": _asker(one, user, own)} for one in listed
+        _shown(one, user, known)
+        | _cited_by(one, documents, gone)
+        | {"asker": _asker(one, user, own)}
+        for one in listed
     ]
 
 
-def _shown(request: GapRequest, user: User, known: set[Any], readable: set[Any]) -> dict[str, Any]:
+def _shown(request: GapRequest, user: User, known: set[Any]) -> dict[str, Any]:
     is_own = request.asker_id == user.pk
-    sources = [one for one in request.sources.all() if one.document_id in readable]
     collection = request.collection if request.collection_id in known else None
-    is_answer = request.state == GapRequest.State.ANSWERED and bool(request.reply)
-    html = render_answer(request.reply, markers={one.marker for one in sources}, weak=[])
     return {
         "id": str(request.pk),
         "question": request.question,
@@ -87,10 +94,24 @@ def _shown(request: GapRequest, user: User, known: set[Any], readable: set[Any])
         "ended_at": request.ended_at,
         "ended_by": name_of(request.ended_by) if request.ended_by else None,
         "reply": request.reply,
-        "reply_html": html if is_answer else "",
         "is_checked": request.curated_id is not None,
-        "sources": [_source(one) for one in sources],
-        "hidden_sources": len(request.sources.all()) - len(sources),
+    }
+
+
+def _cited_by(
+    request: GapRequest, documents: Mapping[UUID, Document], gone: set[UUID]
+) -> dict[str, Any]:
+    """The reply with what it cites. documents: those that may be read; gone: those that are not there any more."""
+    cited = list(request.sources.all())
+    sources = [one for one in cited if one.document_id in documents]
+    gone_sources = sum(one.document_id in gone for one in cited)
+    is_answer = request.state == GapRequest.State.ANSWERED and bool(request.reply)
+    html = render_answer(request.reply, markers={one.marker for one in sources}, weak=[])
+    return {
+        "reply_html": html if is_answer else "",
+        "sources": [_source(one, documents[one.document_id]) for one in sources],
+        "hidden_sources": len(cited) - len(sources) - gone_sources,
+        "gone_sources": gone_sources,
     }
 
 
@@ -115,13 +136,25 @@ def _asker(request: GapRequest, user: User, own: set[Any]) -> str | None:
     return request.asker.get_username() if sees_names else None
 
 
-def _source(source: GapRequestSource) -> dict[str, Any]:
+def _source(source: GapRequestSource, document: Document) -> dict[str, Any]:
     return {
         "marker": source.marker,
         "document_id": str(source.document_id),
         "title": source.title,
         "text": source.text,
+        "note": _document_note(document),
     }
+
+
+def _document_note(document: Document) -> str:
+    """What has become of it since the passage was cited, in a sentence; mostly empty."""
+    if document.superseded_at is not None:
+        return REPLACED
+    if document.status == Document.Status.FAILED:
+        return FAILED
+    if document.status != Document.Status.READY:
+        return BEING_READ
+    return PARTLY_READ if document.unread else ""
 
 
 def addressee_shown(addressee: Addressee) -> dict[str, Any]:

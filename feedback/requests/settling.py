@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection as Names
 from typing import Any
 from uuid import UUID
@@ -13,18 +12,19 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat.review.replay.replays import replays_order
+from feedback.curation.gaps import not_asked
 from feedback.models import GapDocument, GapQuestion, GapRequest
 from feedback.requests.addressees import is_curator, requests_to
 from feedback.requests.replying import open_request, request_ended
 from ragsite.core.database import after_commit
-from ragsite.core.errors import AppError, InvalidInputError
+from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_file_name
 from retrieval.knowledge.selectors import visible_documents, writable_collections
 from retrieval.knowledge.services.documents import document_create
 from retrieval.models import Document
 
-logger = logging.getLogger(__name__)
+NOT_THEIRS = worded("Whoever added the document may not have them asked again any more.")
 State = GapRequest.State
 
 
@@ -75,7 +75,9 @@ def request_document_add(
         collection=collection, upload=upload, file_name=name, uploaded_by=user
     ).document
     GapDocument.objects.update_or_create(
-        gap=request.gap, document=document, defaults={"added_by": user, "asked": False}
+        gap=request.gap,
+        document=document,
+        defaults={"added_by": user, "asked": False, "problem": None},
     )
     if document.status == Document.Status.READY:
         after_commit(request_document_ready, document.pk)
@@ -86,23 +88,29 @@ def request_document_ready(document_id: UUID) -> None:
     """Ask the requests' questions again for which somebody without the desk added it (who has the desk, for all of the
     gap: `feedback.curation.gaps.gap_document_ready`)."""
     new = GapDocument.objects.filter(document=document_id, asked=False, added_by__isnull=False)
-    for added in new.select_related("added_by"):
+    for added in new.select_related("added_by", "gap"):
         person = added.added_by
         if person is None or is_curator(person):
             continue
-        waiting = requests_to(person).filter(gap=added.gap_id, state=State.OPEN)
-        messages = list(waiting.exclude(message=None).values_list("message", flat=True))
-        claimed = GapDocument.objects.filter(pk=added.pk, asked=False).update(asked=True)
-        if messages and claimed:
-            _ask_again(added.gap_id, person, messages)
+        received = requests_to(person).filter(gap=added.gap_id)
+        waiting = received.filter(state=State.OPEN).exclude(message=None)
+        messages = list(waiting.values_list("message", flat=True))
+        if not GapDocument.objects.filter(pk=added.pk, asked=False).update(asked=True):
+            continue
+        if messages:
+            _ask_again(added, person, messages)
+        elif not received.exists():
+            not_asked(added, NOT_THEIRS)
 
 
-def _ask_again(gap_id: int, person: User, messages: list[UUID]) -> None:
+def _ask_again(added: GapDocument, person: User, messages: list[UUID]) -> None:
     try:
         replays = replays_order(by=person, message_ids=messages, change={})
+    except NotFoundError:  # no question is left
+        return
     except AppError as error:
-        logger.info("gap %s is not asked again by itself: %s", gap_id, error)
+        not_asked(added, error.message)
         return
     for replay in replays:
-        questions = GapQuestion.objects.filter(gap=gap_id, message=replay.message_id)
+        questions = GapQuestion.objects.filter(gap=added.gap_id, message=replay.message_id)
         questions.update(replay=replay, answered=None)

@@ -13,9 +13,16 @@ from django.utils import timezone
 
 from chat.models import Message, Replay, Session
 from chat.review.roles import desk_access
-from feedback.curation.gaps import gap_document_add, gap_mark, gap_results_take, gaps_refresh
+from feedback.curation.gaps import (
+    gap_document_add,
+    gap_document_ready,
+    gap_mark,
+    gap_results_take,
+    gaps_refresh,
+)
 from feedback.models import CuratedAnswer, GapQuestion, GapRequest, KnowledgeGap
 from feedback.requests import asking
+from feedback.requests.settling import request_document_ready
 from ragsite.accounts.personal_data import deletion_start, deletions_do
 from ragsite.models import Notification
 from ragsite.operations.notifications.selectors import shown_notifications
@@ -466,6 +473,57 @@ def test_a_curator_makes_a_checked_answer_of_an_owners_reply(
     assert gap.state == "closed"
 
 
+def test_a_reply_that_becomes_no_checked_answer_is_dismissed_and_waits_again_by_undo(
+    owner: User, asker: User, campus: Collection
+) -> None:
+    request_id = send(refused(asker, campus)).json()["id"]
+    chunk = passage("At the gate.", collection=campus)
+    words = "For this semester only: " + "x" * 500 + " to the end [1]."
+    reply(owner, request_id, words, chunk)
+    client = client_of(person("Curators"))
+    gap = KnowledgeGap.objects.get()
+    address = f"/review/gaps/{gap.pk}/replies/{request_id}"
+    page = client.get(f"/review/gaps/{gap.pk}/").content.decode()
+    assert words in page and "Give it to nobody else" in page
+    assert client_of(person("Reviewers")).post(f"{address}/dismiss/").status_code == 403
+    told = client.post(f"{address}/dismiss/", follow=True).content.decode()
+    assert "Dismissed." in told and f"{address}/restore/" in told
+    assert "A reply to check" not in client.get("/review/gaps/?state=closed").content.decode()
+    gap.refresh_from_db()
+    assert gap.state == "closed"
+    again = client.post(f"{address}/dismiss/", follow=True).content.decode()
+    assert "does not wait to be checked any more" in again
+    client.post(f"{address}/restore/")
+    assert "A reply to check" in client.get("/review/gaps/").content.decode()
+
+
+def test_what_became_of_the_cited_documents_is_said(
+    owner: User, asker: User, campus: Collection
+) -> None:
+    request_id = send(refused(asker, campus)).json()["id"]
+    names = ("Fine", "Replaced", "Failed", "Read again", "In parts", "Gone")
+    chunks = [passage(f"{name} gate.", collection=campus, title=name) for name in names]
+    reply(owner, request_id, "See [1][2][3][4][5][6].", *chunks)
+    for place, changes in enumerate(
+        ({}, {"superseded_at": timezone.now()}, {"status": "failed"}, {"status": "queued"})
+    ):
+        if changes:
+            Document.objects.filter(pk=chunks[place].document_id).update(**changes)
+    Document.objects.filter(pk=chunks[4].document_id).update(unread=[["Page 3 was not read."]])
+    Document.objects.get(pk=chunks[5].document_id).delete()
+    page = client_of(asker).get(f"/requests/{request_id}/").content.decode()
+    for said in (
+        "A newer version has taken the place of this document.",
+        "This document could not be read again",
+        "This document is being read again.",
+        "Parts of this document could not be read.",
+        "1 cited passage is not shown, since its document was deleted.",
+    ):
+        assert page.count(said) == 1
+    mine = api_of(asker).get(f"/api/requests/{request_id}").json()
+    assert (mine["gone_sources"], mine["hidden_sources"], mine["sources"][0]["note"]) == (1, 0, "")
+
+
 # ------------------------------------------------------------------------------------------------ otherwise answered
 def end_replays(*, supported: bool) -> None:
     """As if a worker had asked them."""
@@ -525,6 +583,49 @@ def test_an_owner_without_the_desk_adds_a_document_and_the_question_is_asked_aga
         end_replays(supported=True)
     assert GapRequest.objects.get().state == "answered"
     assert told(asker) == [f"Your question “{PARKING}” was taken care of"]
+
+
+def test_why_a_question_was_not_asked_again_is_said_to_who_waits(
+    owner: User, asker: User, campus: Collection, committed: Committed, monkeypatch: Any
+) -> None:
+    request_id = send(refused(asker, campus)).json()["id"]
+    monkeypatch.setattr("chat.review.replay.replays.MAX_OPEN", 0)
+    file = SimpleUploadedFile("permits.md", b"Permits are given at the gate.")
+    client = client_of(owner)
+    client.post(f"/requests/{request_id}/document/", {"file": file, "collection": str(campus.pk)})
+    document = Document.objects.get(collection=campus)
+    document.status = Document.Status.READY
+    with committed():
+        document.save(update_fields=["status"])
+    assert not Replay.objects.exists()
+    said = "The question could not be asked again automatically:"
+    for reader in (asker, owner):
+        assert said in client_of(reader).get(f"/requests/{request_id}/").content.decode()
+    gap = KnowledgeGap.objects.get()
+    curator = client_of(person("Curators"))
+    assert (
+        "could not be asked again automatically:"
+        in curator.get(f"/review/gaps/{gap.pk}/").content.decode()
+    )
+    document.status = Document.Status.FAILED
+    document.save(update_fields=["status"])
+    page = client.get(f"/requests/{request_id}/").content.decode()
+    assert "1 document that was added for it could not be read." in page
+
+
+def test_a_gap_whose_questions_cannot_be_asked_again_is_open_again(asker: User) -> None:
+    curator = person("Curators")
+    send(refused(asker))
+    gap = KnowledgeGap.objects.get()
+    document = DocumentFactory()
+    gap_document_add(access=desk_access(curator), gap=gap, document=document, close=True)
+    curator.groups.clear()
+    request_document_ready(document.pk)
+    gap_document_ready(document.pk)
+    gap.refresh_from_db()
+    assert (gap.state, gap.reopened) == ("open", True)
+    page = client_of(person("Curators")).get(f"/review/gaps/{gap.pk}/").content.decode()
+    assert "could not be asked again automatically:" in page
 
 
 # ------------------------------------------------------------------------------------------------ accounts that go
