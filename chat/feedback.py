@@ -28,8 +28,11 @@ class Feedback(Protocol):
         """
         ...
 
-    def checked_questions(self, *, searched: QuerySet[Document], limit: int) -> list[str]:
-        """Questions whose answers people have checked, newest first, of those that cite these documents alone."""
+    def checked_questions(
+        self, *, user: User, searched: QuerySet[Document], limit: int
+    ) -> list[str]:
+        """Questions whose answers people have checked, newest first, of those that cite these documents alone. Of those
+        that are in the words of who asked them only the user's own."""
         ...
 
     def test_questions(self, *, user: User, searched: QuerySet[Document], limit: int) -> list[str]:

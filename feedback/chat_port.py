@@ -47,12 +47,14 @@ class ChatFeedback:
             Prefetch("ratings", queryset=ratings, to_attr="shown_ratings")
         )
 
-    def checked_questions(self, *, searched: QuerySet[Document], limit: int) -> list[str]:
+    def checked_questions(
+        self, *, user: User, searched: QuerySet[Document], limit: int
+    ) -> list[str]:
         there = searched.values("pk")
         elsewhere = CuratedSource.objects.exclude(document_id__in=there).values("answer")
         answers = (
             CuratedAnswer.in_force()
-            .filter(sources__isnull=False)
+            .filter(Q(from_answer=False) | Q(message__session__user=user), sources__isnull=False)
             .exclude(pk__in=elsewhere)
             .distinct()
         )

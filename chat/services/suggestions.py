@@ -41,7 +41,7 @@ def suggestions(*, user: User, language: str) -> list[dict[str, str]]:
     feedback = get_feedback()
     searched = documents_by_default(user)
     answered = [
-        *feedback.checked_questions(searched=searched, limit=LOOKED_AT),
+        *feedback.checked_questions(user=user, searched=searched, limit=LOOKED_AT),
         *_rated_well(user, searched),
         *feedback.test_questions(user=user, searched=searched, limit=LOOKED_AT),
     ]

@@ -24,7 +24,7 @@ from feedback.rounds.live import Latest
 from ragsite.core.database import database_call
 from ragsite.core.errors import ConflictError, InvalidInputError, UnavailableError
 from ragsite.core.messages import worded
-from retrieval.engine.text.same_question import wording
+from retrieval.engine.text.same_question import word_key, wording
 from retrieval.engine.values import CuratedBy, CuratedMatch, SearchScope
 from retrieval.knowledge.chunk_store import stored_chunk
 from retrieval.models import Chunk
@@ -51,9 +51,11 @@ def curated_save(
     message: Message | None = None,
     expires_at: datetime | None = None,
     answer: CuratedAnswer | None = None,
+    asked: str = "",
 ) -> CuratedAnswer:
-    """passages: under the markers of the text, from 1. answer: one that is changed. Raises ConflictError where another
-    one in force answers the question."""
+    """passages: under the markers of the text, from 1. answer: one that is changed. asked: the words of a person whose
+    question it answers, where `message` does not tell them. Raises ConflictError where another one in force answers
+    the question."""
     one_at_a_time()  # another curator may be answering the same question
     answer = answer or CuratedAnswer(message=message)
     others = CuratedAnswer.in_force().exclude(pk=answer.pk).values_list("question", "wordings")
@@ -66,6 +68,7 @@ def curated_save(
                     question=line,
                 )
             )
+    answer.from_answer = _is_as_asked(answer, question, asked)
     answer.question = question
     answer.wordings = list(wordings)
     answer.text = text
@@ -78,6 +81,16 @@ def curated_save(
         for marker, passage in enumerate(passages, 1)
     )
     return answer
+
+
+def _is_as_asked(answer: CuratedAnswer, question: str, asked: str) -> bool | None:
+    """Whether the question is in the words of who asked it. None: it is as it was, and nobody knows."""
+    asker = answer.message.reply_to if answer.message else None
+    words = asked or (asker.text if asker else "")
+    if words:
+        return word_key(question) == word_key(words)
+    is_unchanged = word_key(question) == word_key(answer.question)
+    return answer.from_answer if is_unchanged and not answer._state.adding else False
 
 
 @transaction.atomic

@@ -103,7 +103,12 @@ class CuratedForm(forms.Form):
             raise forms.ValidationError(problem_sentence(error)) from error
 
     def save(
-        self, *, access: DeskAccess, message: Message | None, answer: CuratedAnswer | None
+        self,
+        *,
+        access: DeskAccess,
+        message: Message | None,
+        answer: CuratedAnswer | None,
+        asked: str = "",
     ) -> CuratedAnswer:
         """With the passages that the text cites, numbered from 1 in their order. Raises ConflictError."""
         fields = self.cleaned_data
@@ -119,6 +124,7 @@ class CuratedForm(forms.Form):
             message=message,
             expires_at=fields["expires_on"],
             answer=answer,
+            asked=asked,
         )
 
 
@@ -180,7 +186,9 @@ def _curated_of_reply(
     form = CuratedForm(request.POST or None, initial=initial, passages=passages)
     if request.method == "POST" and form.is_valid():
         try:
-            curated = form.save(access=access, message=replied.message, answer=None)
+            curated = form.save(
+                access=access, message=replied.message, answer=None, asked=replied.question
+            )
         except AppError as error:
             form.add_error(None, problem_sentence(error))
         else:

@@ -121,6 +121,8 @@ class CuratedAnswer(InForce):
     message = models.ForeignKey(  # the reviewed answer that it was made from
         Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="curated_answers"
     )
+    # The question is in somebody's own words, which nobody has put otherwise. None: as for test questions.
+    from_answer = models.BooleanField(_("in the words of who asked"), null=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -205,6 +205,7 @@ def _checked(request: GapRequest, *, by: User, chunks: Sequence[Chunk]) -> str:
             text=request.reply,
             passages=passages,
             message=request.message,
+            asked=request.question,
         )
     except AppError as error:
         return worded("Sent. {problem}", problem=error.message)

@@ -372,6 +372,7 @@ def test_a_curators_reply_with_a_passage_is_a_checked_answer(asker: User) -> Non
     assert replied["said"].startswith("Sent. From now on")
     checked = CuratedAnswer.objects.get()
     assert (checked.question, checked.text, checked.created_by) == (PARKING, REPLY, curator)
+    assert checked.from_answer is True, "in the asker's words: it is offered to nobody else"
     assert checked.sources.get().document_id == chunk.document_id
     assert KnowledgeGap.objects.get().state == "closed"
 

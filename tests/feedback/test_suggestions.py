@@ -149,3 +149,32 @@ def test_what_the_sites_default_assistant_does_not_look_into_is_not_offered() ->
     )
     page = offered(user)
     assert "How many days" in page and "How many books" not in page
+
+
+@pytest.mark.parametrize("goes", [False, True])
+def test_a_checked_question_in_the_words_of_who_asked_is_offered_to_nobody_else(
+    goes: bool,
+) -> None:
+    curator = UserFactory(is_staff=True)
+    chunk = passage("Ten.", collection=CollectionFactory(owner=None))
+    asked = make_answer("May I borrow books while I am dismissed?", [chunk])
+    asker = asked.session.user
+    given = {"text": "Ten [1].", "message": asked}
+    answer = save_answer(
+        curator, chunk, question="May I borrow books while I am dismissed", **given
+    )
+    assert "while I am dismissed" in offered(asker)
+    if goes:
+        asked.session.delete()
+        answer.refresh_from_db()
+    assert "while I am dismissed" not in offered(curator)
+    save_answer(
+        curator,
+        chunk,
+        question="May I borrow  books while I am dismissed?",
+        answer=answer,
+        text="Ten [1].",
+    )
+    assert "while I am dismissed" not in offered(curator)
+    save_answer(curator, chunk, question="Who may borrow books?", answer=answer, text="Ten [1].")
+    assert "Who may borrow books?" in offered(curator)

@@ -36,7 +36,7 @@ from ragsite.core.errors import AppError, ConflictError, InvalidInputError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_text, shortened, unix_lines
 from retrieval.engine.text.markers import CITATION, cited_markers
-from retrieval.engine.text.same_question import wording
+from retrieval.engine.text.same_question import word_key, wording
 from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Chunk, Collection, Document
 
@@ -292,6 +292,8 @@ class CuratedResource(CurationResource):
 
     def set_fields(self, instance: CuratedAnswer, values: Values) -> None:
         expires = values["expires_at"]
+        if word_key(instance.question) != word_key(values["question"]):  # a curator's words
+            instance.from_answer = False
         instance.question = values["question"]
         instance.wordings = values["wordings"]
         instance.text = values["answer"]
