@@ -91,7 +91,8 @@ class MessageAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Who opens an answer or its question has read it, which the desk's log tells as of who reads at the desk."""
+        """Opening an answer or its question counts as reading it, which the desk's log records like readings at the
+        desk."""
         response = super().change_view(request, object_id, form_url, extra_context)
         row = self.get_object(request, object_id) if request.method == "GET" else None
         if row is not None and isinstance(request.user, User):

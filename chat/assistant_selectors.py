@@ -1,4 +1,4 @@
-"""Reads of assistants. Who may use one is part of every query: not there and not yours answer alike."""
+"""Reads of assistants. Access is part of every query: somebody else's looks like none."""
 
 from __future__ import annotations
 

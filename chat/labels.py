@@ -1,4 +1,4 @@
-"""What people are told that steps, efforts, workflows and reasons are called: one list, for the chat and for the desk.
+"""The names of steps, efforts, workflows and reasons for people: one list, for the chat and for the desk.
 
 The scripts have it from the page's data (`script_labels`); docs/style.md says which word stands for what.
 """

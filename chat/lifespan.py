@@ -67,10 +67,10 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 @contextmanager
 def _drained_at_signal() -> Iterator[None]:
-    """At SIGTERM nothing new is begun, and the server is told to stop once the answers have ended, or after
-    RAGSITE_DRAIN_S. At SIGINT, and at a second signal, it is told at once.
+    """At SIGTERM nothing new is begun, and the server stops once the answers have ended, or after
+    RAGSITE_DRAIN_S. At SIGINT, and at a second signal, it stops at once.
 
-    The server waits for open streams before it says that it stops; so the answers that are left end before it is told.
+    The server waits for open streams before it says that it stops; so the answers that are left end before that.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

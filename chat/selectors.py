@@ -132,7 +132,7 @@ def own_messages(user: User) -> QuerySet[Message]:
 
 
 def _in_order(messages: QuerySet[Message]) -> QuerySet[Message]:
-    """Questions by time, each followed by its answers: an answer written anew stays with its question."""
+    """Questions by time, each followed by its answers: another version of an answer stays with its question."""
     return messages.annotate(asked_at=Coalesce("reply_to__created_at", "created_at")).order_by(
         "asked_at", "created_at", "pk"
     )

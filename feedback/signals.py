@@ -63,7 +63,7 @@ def _rating_saved(sender: type[Model], instance: Rating, raw: bool = False, **_:
 
 
 def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
-    """A source's own rating stood in the way of the answer's, which is drawn anew."""
+    """A source's own rating stood in the way of the answer's, which is drawn again."""
     answer_changed(instance.message_id)
     questions_forget(getattr(instance, "_rated_questions", []))
     if instance.source_id is not None:

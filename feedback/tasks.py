@@ -14,7 +14,7 @@ from feedback.rounds.round import feedback_round
 def reindex_feedback(by: int | None = None) -> str:
     """One round, as `manage.py reindex_feedback` runs it. A message that comes twice finds nothing left to do.
 
-    by: the id of who wants it, None: the schedule.
+    by: the id of the person who wants it, None: the schedule.
     """
     person = User.objects.filter(pk=by).first() if by is not None else None
     return feedback_round(by=person).status
@@ -29,7 +29,7 @@ def gaps_refresh_task() -> int:
 
 @shared_task
 def gap_results_take_task() -> None:
-    """Take in what was found when gaps were asked again, soon: who asked waits to be told."""
+    """Take in what was found when gaps were asked again, soon: the asker waits for the news."""
     gap_results_take()
 
 

@@ -51,7 +51,7 @@ admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"
 admin.site.index_title = _("Conversations, documents, ratings")
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
-# The provider comes from the environment, secrets of second factors are nobody's to read, sessions end by their owner.
+# The provider comes from the environment, secrets of second factors are shown to nobody, sessions end by their owner.
 admin.site.unregister(
     (SocialApp, SocialToken, SocialAccount, Authenticator, UserSession, Config, User)
 )
@@ -106,7 +106,7 @@ class WebhookForm(forms.ModelForm):
 
 @admin.register(Webhook)
 class WebhookAdmin(admin.ModelAdmin):
-    """Addresses that are told of events. The secret is shown once."""
+    """Addresses that receive events. The secret is shown once."""
 
     form = WebhookForm
     list_display = ("name", "url", "is_active", "last_at", "last_error")

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Account(models.Model):
-    """That a person's account is to be deleted: a worker does it, and begins anew where it was killed."""
+    """That a person's account is to be deleted: a worker does it, and starts again where it was killed."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="account"
@@ -108,7 +108,7 @@ class ApiToken(models.Model):
 
 
 class Webhook(models.Model):
-    """An address that is told of events, signed as Standard Webhooks has it. `secret` is encrypted."""
+    """An address that receives events, signed as Standard Webhooks has it. `secret` is encrypted."""
 
     class Event(models.TextChoices):
         DOCUMENT_READY = "document.ready", _("A document is ready")

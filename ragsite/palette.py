@@ -1,4 +1,5 @@
-"""What the palette (Ctrl K) leads to: the pages that a person may open. `js/palette.js` adds what can be done on a page."""
+"""What the palette (Ctrl K) leads to: the pages that a person may open. `js/palette.js` adds what can be done on a
+page."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ Page = dict[str, str]  # label, url, icon; group: where it is, empty for what ev
 @never_cache
 def palette(request: HttpRequest) -> JsonResponse:
     """`{"pages", "temporary"}` in the reader's language; temporary: whether a temporary conversation may be chosen. 401
-    for who is signed out, which scripts know what to say of."""
+    without a session, for which scripts have a text."""
     if not request.user.is_authenticated:
         return JsonResponse({}, status=401)
     live_settings.refresh()

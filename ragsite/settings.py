@@ -443,7 +443,7 @@ LOGGING: dict[str, Any] = {
         "dulwich": {"level": "WARNING"},
         "trafilatura": {
             "level": "CRITICAL"
-        },  # pages without a main text are told where they are read
+        },  # pages without a main text are reported where they are read
     },
 }
 if SITE.log_format == "json":  # the server's own lines, too, which have handlers of their own

@@ -31,7 +31,7 @@ WEBHOOK_RETRY = {
     "autoretry_for": (UnavailableError,),
     "max_retries": 10,
     "retry_backoff": 10,
-    "retry_backoff_max": 3000,  # Redis hands out anew what has waited for an hour
+    "retry_backoff_max": 3000,  # Redis hands out again what has waited for an hour
     "retry_jitter": False,
 }
 

@@ -94,7 +94,7 @@ def file_delete(name: str) -> None:
 
 @shared_task(**RETRY)
 def index_check(unless_busy: bool = False) -> int:
-    """Compare the index with the database and repair it. Returns how many chunks were written anew.
+    """Compare the index with the database and repair it. Returns how many chunks were rewritten.
 
     unless_busy: leave it out where it is under way, or a rebuild is.
     """

@@ -14,10 +14,10 @@ from ragsite.asgi import application  # first: it sets Django up
 # isort: split
 from chat.runs import answers, run
 from retrieval.engine.trace import Trace
-from retrieval.engine.values import Answer, Question, Scores, Source, StoredChunk
+from retrieval.engine.values import Answer, AnswerSource, Question, Scores, StoredChunk
 
 PIECES = int(os.environ.get("PIECES", "30"))
-SOURCE = Source(
+SOURCE = AnswerSource(
     marker=1,
     chunk=StoredChunk(
         chunk_id="chunk-1",

@@ -24,7 +24,7 @@ from django.utils import timezone
 from chat.models import AnswerReview, Message, Source
 from feedback.models import GapRequest, GoldenQuestion, KnowledgeGap, Rating
 from ragsite.models import ApiToken
-from ragsite.operations.site_transfer import ANEW, CARRIED
+from ragsite.operations.site_transfer import CARRIED, RECOMPUTED
 from retrieval.models import Collection, CollectionPerson, Document, IngestJob
 from tests.factories import (
     PASSWORD,
@@ -126,7 +126,7 @@ def carried_rows() -> dict[str, Any]:
     """By table, without what a site finds out anew."""
     found = {}
     for label in CARRIED:
-        left_out = {*ANEW.get(label.lower(), ()), "status", "progress", "updated_at"}
+        left_out = {*RECOMPUTED.get(label.lower(), ()), "status", "progress", "updated_at"}
         left_out |= {"content_type_id"}  # has another number
         rows = apps.get_model(label)._base_manager.order_by("pk").values()
         found[label] = [

@@ -111,8 +111,8 @@ class AssistantCreateSerializer(AssistantInputSerializer):
 class AssistantSerializer(serializers.Serializer[Any]):
     """An assistant. owner: null for the site's. version: grows with every change of what it gives.
 
-    owned: you may change it; nobody else is told `groups` and `people`. default: new conversations have it where nobody
-    chooses.
+    owned: you may change it; `groups` and `people` are empty for everybody else. default: new conversations have it
+    where nobody chooses.
     """
 
     id = serializers.UUIDField()

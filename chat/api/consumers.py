@@ -130,7 +130,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def run_started(self, event: dict[str, Any]) -> None:
         """From the group: an answer has begun in this session, by this tab, another one, or an HTTP call."""
-        self._follow(UUID(event["message_id"]), anew=event.get("again", False))
+        self._follow(UUID(event["message_id"]), again=event.get("again", False))
 
     async def follow_ups_made(self, event: dict[str, Any]) -> None:
         """From the group: questions that an answer leads to were found, after its last event."""
@@ -172,7 +172,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         message = await database_call(selectors.message_get, user=self.user, message_id=message_id)
         if message.role != Message.Role.ASSISTANT:
             raise MessageNotFoundError
-        self._follow(message.pk, after=after, anew=True)
+        self._follow(message.pk, after=after, again=True)
 
     async def _leave_when_draining(self) -> None:
         """The answers that it follows go on, and are followed from another machine."""
@@ -186,10 +186,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
             self.session_id = session_id
             await self.channel_layer.group_add(session_group(session_id), self.channel_name)
 
-    def _follow(self, message_id: UUID, *, after: int = 0, anew: bool = False) -> None:
-        """Send this answer's events; once only, unless the client asks to have them `anew`."""
+    def _follow(self, message_id: UUID, *, after: int = 0, again: bool = False) -> None:
+        """Send this answer's events; once only, unless the client asks to have them `again`."""
         if follower := self._followers.get(message_id):
-            if not anew:
+            if not again:
                 return
             follower.cancel()
         follower = asyncio.create_task(self._send_events(message_id, after))

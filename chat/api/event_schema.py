@@ -71,7 +71,7 @@ EVENTS = _stream(
     common=NUMBERED,
     description="Server-Sent Events: `started`, `reasoning`, `tool_call`, `sources`, `chunk`, `clarify`, and at the "
     "end one `done` or `error`. `withdrawn`: the chunks so far were a model's thoughts, and the "
-    "answer begins anew. `id:` is the event's number; comments are sent while there is nothing to say.",
+    "answer starts again. `id:` is the event's number; comments are sent while there is nothing to say.",
 )
 RAG_EVENTS = _stream(
     "RagEvent",

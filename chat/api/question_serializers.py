@@ -74,7 +74,7 @@ class OptionsSerializer(StrictSerializer):
     rerank = FlagField(
         required=False,
         allow_null=True,
-        help_text="Order the candidates anew: a cross-encoder, else a model.",
+        help_text="Order the candidates again: a cross-encoder, else a model.",
     )
     top_n = count_field("Candidates that are left after reranking.")
     min_score = share_field(

@@ -1,4 +1,4 @@
-"""Who is at the other end of a WebSocket.
+"""The identity behind a WebSocket.
 
 Programs send `Authorization: Token …` (or Bearer); a browser can't, it sends its session cookie, and then the Origin
 must be ours, or any page on the web could use the visitor's session. Ours means the port, too: browsers send a cookie

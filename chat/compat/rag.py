@@ -101,7 +101,7 @@ class RagQueryStreamApi(ChatView):
     )
     async def get(self, request: Request) -> HttpResponse | StreamingHttpResponse:
         """The same as events, for an `EventSource`."""
-        # A link on another site could otherwise ask in the name of who follows it: a GET sends the session's cookie.
+        # A link on another site could otherwise ask in the name of its visitor: a GET sends the session's cookie.
         # Browsers say where a request comes from; a token is never sent by itself.
         if request.auth is None and request.headers.get("Sec-Fetch-Site", "none") not in (
             "same-origin",

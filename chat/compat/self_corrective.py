@@ -85,7 +85,7 @@ Step = Mapping[str, Any]
 
 
 def _allowed_addresses() -> list[str]:
-    """Names of the site's own index that requests may be told of."""
+    """Names of the site's own index that requests may use."""
     named = settings.RAG.self_corrective.allowed_addresses.split(",")
     return [SEED_ADDRESS, *(address.strip() for address in named if address.strip())]
 

@@ -81,7 +81,7 @@ server = MCPServer(
 def for_scope(
     scope: str, refusal: type[Exception] = ToolError
 ) -> Callable[[Call[..., Result]], Call[..., Result]]:
-    """Of each call: the scope is checked, and what is wrong is told in a sentence."""
+    """Of each call: the scope is checked, and errors become a sentence."""
 
     def decorator(call: Call[..., Result]) -> Call[..., Result]:
         @wraps(call)
@@ -156,8 +156,8 @@ async def count(
     collections: Annotated[list[str], COLLECTIONS] = [],  # noqa: B006
     limit: Annotated[int, Field(ge=0, le=200)] = 50,
 ) -> dict[str, Any]:
-    """Counts and lists over all documents of `collections`, or of those that are searched unasked, exactly: `total` is of
-    all, `rows` are the first with their evidence, `said` says what is missing or was compared as it stands. For "how
+    """Counts and lists over all documents of `collections`, or of those that are searched unasked, exactly: `total` is
+    of all, `rows` are the first with their evidence, `said` says what is missing or was compared as it stands. For "how
     many" and "which", where `search` gives the best few passages alone. A key bound to collections counts in these."""
     body: dict[str, Any] = {
         "words": words,

@@ -62,7 +62,7 @@ def status_reason(data: Mapping[str, Any]) -> str:
         case Message.Status.STOPPED:
             return STOPPED
         case Message.Status.INTERRUPTED:
-            # Whoever wrote it says why it broke off; where nobody did, the site itself ended.
+            # Its writer records why it broke off; where none did, the site itself ended.
             cause = next(
                 (step["reason"] for step in data["degraded"] if step["step"] == "generate"), ""
             )
@@ -128,7 +128,8 @@ def _shared_fields(message: Message) -> dict[str, Any]:
 def _answer_fields(
     message: Message, sources: Sequence[Mapping[str, Any]], steps: Iterable[Any]
 ) -> dict[str, Any]:
-    """What `AnswerSerializer` takes, but for what only a reader of a conversation sees. steps: rows, or their fields."""
+    """What `AnswerSerializer` takes, but for what only a reader of a conversation sees. steps: rows, or their
+    fields."""
     return _shared_fields(message) | {
         "reply_to": message.reply_to_id,
         "decision": message.decision or None,

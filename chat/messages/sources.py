@@ -22,7 +22,7 @@ SOURCE_COLUMNS = tuple(
 )
 
 
-def source_data(source: values.Source) -> dict[str, Any]:
+def source_data(source: values.AnswerSource) -> dict[str, Any]:
     """A source while its answer is being written: the same fields as the stored one, without a rating."""
     return rendered(SourceSerializer, source_columns(source) | age_of_chunk(source.chunk))
 
@@ -33,7 +33,7 @@ def source_row_data(row: Source) -> dict[str, Any]:
     return {**columns, **age_of_row(row), "spans": row.spans or []}
 
 
-def source_columns(source: values.Source) -> dict[str, Any]:
+def source_columns(source: values.AnswerSource) -> dict[str, Any]:
     """What is stored of it."""
     chunk = source.chunk
     return {
@@ -61,7 +61,7 @@ def evidence_address(source: Mapping[str, Any], *, site: str) -> str:
     return urljoin(site, f"/documents/{source['document_id']}/#chunk-{source['chunk_id']}")
 
 
-def source_value(row: Source) -> values.Source:
+def source_value(row: Source) -> values.AnswerSource:
     """A stored source as the engine has it. What only a search needs to know of a passage is not stored."""
     scores = {name: row.scores[name] for name in values.SCORE_NAMES if name in row.scores}
     chunk = values.StoredChunk(
@@ -78,14 +78,14 @@ def source_value(row: Source) -> values.Source:
         url=row.url,
         published=row.published,
     )
-    return values.Source(
+    return values.AnswerSource(
         marker=row.marker, chunk=chunk, scores=values.Scores(**scores), cited=row.cited
     )
 
 
 # ------------------------------------------------------------------------------------------------ cited places
 def source_spans(
-    source: values.Source, *, answer: str, grounding: Sequence[Mapping[str, Any]]
+    source: values.AnswerSource, *, answer: str, grounding: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """`spans` of a cited source as it is stored: {page, boxes, start, end} each. Asks the database."""
     places = _cited_places(source, answer, grounding) if source.cited else []
@@ -95,9 +95,9 @@ def source_spans(
 
 
 def _cited_places(
-    source: values.Source, answer: str, grounding: Sequence[Mapping[str, Any]]
+    source: values.AnswerSource, answer: str, grounding: Sequence[Mapping[str, Any]]
 ) -> list[tuple[int, int]]:
-    """(start, end) in the source's text, in order: what of it bears out the sentences that cite it.
+    """(start, end) in the source's text, in order: the parts that support the sentences that cite it.
 
     grounding: as a message keeps it. Answers that quote, or were stopped, have none: they are looked up here.
     """

@@ -10,7 +10,7 @@ from retrieval.models import Collection, Document
 
 
 class Starter(models.Model):
-    """A question that a document answers. It goes with the document, and is offered to who may read that."""
+    """A question that a document answers. It goes with the document, and is offered to people who may read that."""
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
     text = models.CharField(max_length=200)

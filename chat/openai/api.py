@@ -99,7 +99,7 @@ class ChatCompletionsApi(ChatView):
         tags=["openai"],
     )
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
-        """An answer to the last message. Who closes the connection stops it."""
+        """An answer to the last message. Closing the connection stops it."""
         serializer = await read_body(ChatCompletionSerializer, request)
         body = serializer.validated_data
         arguments = serializer.arguments()

@@ -149,8 +149,8 @@ def usage(message: Mapping[str, Any]) -> dict[str, int]:
 
 
 def citations(message: Mapping[str, Any], *, site: str) -> list[dict[str, Any]]:
-    """One of each cited source, at its first marker and in their order; the address opens the evidence, for who may
-    see it."""
+    """One of each cited source, at its first marker and in their order; the address opens the evidence, for people who
+    may see it."""
     content, numbers = content_of(message)
     sources = {source["marker"]: source for source in message["sources"]}
     cited = []

@@ -84,7 +84,7 @@ def _answers() -> QuerySet[Any, Any]:
 
 
 def owner_of(document: Document) -> str:
-    """Who answers for it: who uploaded it, else the owner of its collection; empty: the site."""
+    """The person responsible for it: its uploader, else the owner of its collection; empty: the site."""
     keeper = document.uploaded_by or document.collection.owner
     return keeper.get_username() if keeper else ""
 

@@ -1,4 +1,4 @@
-"""Answers as the desk shows and exports them. Whose they are is told to those alone who see names."""
+"""Answers as the desk shows and exports them. Askers are named only to people who may see names."""
 
 from __future__ import annotations
 
@@ -114,7 +114,8 @@ def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
 
 
 def message_for_desk(message: Message) -> dict[str, Any]:
-    """As its user sees it, without their own rating, what is remembered for them, and what they alone may do about it."""
+    """As its user sees it, without their own rating, what is remembered for them, and what they alone may do about
+    it."""
     ratings = getattr(message, "shown_ratings", [])
     message.shown_ratings = []  # type: ignore[attr-defined]
     try:

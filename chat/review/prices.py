@@ -38,7 +38,7 @@ def price_of(
 
     most_prompt_tokens: what no prompt was larger than. A higher price is that of a large prompt, not of a long day.
     """
-    from genai_prices import Usage, calc_price  # 2 MB, for who looks at the dashboard alone
+    from genai_prices import Usage, calc_price  # 2 MB, for visitors of the dashboard alone
     from genai_prices.types import TieredPrices
 
     _, url = settings.RAG.ollama.server_of("answer")

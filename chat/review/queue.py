@@ -205,7 +205,7 @@ def with_reason(reason: str) -> Q:
 
 def _with_word(word: str) -> Q:
     """In the answer or its question. A rare word is looked up beforehand, by the index of the texts; a frequent one is
-    met soon by who goes through the answers in their order."""
+    met soon when the answers are read in their order."""
     replies = (
         Message.objects.filter(role=Message.Role.ASSISTANT).order_by().values_list("pk", flat=True)
     )
@@ -347,7 +347,8 @@ def answer_review_get(*, message_id: UUID) -> AnswerReview:
 
 
 def collections_known(user: User) -> QuerySet[Collection]:
-    """Who sees no names sees no collections but those they may read: a private one tells whose question it was.
+    """Without the right to names only collections that the reader may read are shown: a private one tells whose
+    question it was.
 
     What holds a conversation's attached files has no name that says anything.
     """

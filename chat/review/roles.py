@@ -1,7 +1,7 @@
-"""Who may do what at the review desk. Pages, API, exports and filters ask here and nowhere else.
+"""Roles and permissions of the review desk. Pages, API, exports and filters ask here and nowhere else.
 
 Roles are groups with permissions on `AnswerReview`; three ship (`SHIPPED`), and a site may make others of the same
-permissions. They work for staff alone. A superuser may do all. Staff without a role is told what to ask for;
+permissions. They work for staff alone. A superuser may do all. Staff without a role learn which one to ask for;
 for everybody else the desk is not there.
 """
 
@@ -92,7 +92,7 @@ class DeskAccess:
 def desk_access(user: User | AnonymousUser, *rights: Right) -> DeskAccess:
     """`rights`: what is needed beside reading.
 
-    Raises NotFoundError for who is no staff, RoleMissingError for staff without a role, RightMissingError.
+    Raises NotFoundError for people who are no staff, RoleMissingError for staff without a role, RightMissingError.
     """
     if not isinstance(user, User) or not (user.is_active and user.is_staff):
         raise NotFoundError
@@ -106,7 +106,7 @@ def desk_access(user: User | AnonymousUser, *rights: Right) -> DeskAccess:
 
 
 def has_desk(user: User | AnonymousUser) -> bool:
-    """Whether to show the way to the desk: to who may read there."""
+    """Whether to show the way to the desk: to people who may read there."""
     return (
         isinstance(user, User)
         and user.is_active

@@ -56,7 +56,8 @@ def tokens_by(*, access: DeskAccess, by: TokensBy, days: Days) -> list[dict[str,
 
 
 def token_tables(*, access: DeskAccess, days: Days) -> list[dict[str, Any]]:
-    """For the dashboard: by model, and by person for who sees names; each of SHOWN rows at most, and how many more."""
+    """For the dashboard: by model, and by person with the right to names; each of SHOWN rows at most, and how many
+    more."""
     shown: list[TokensBy] = ["model", "person"] if access.sees_names else ["model"]
     titles = {"model": (_("By model"), _("Model")), "person": (_("By person"), _("Person"))}
     tables = []

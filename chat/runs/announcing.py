@@ -1,4 +1,4 @@
-"""The open tabs of a conversation are told when an answer of it begins."""
+"""Announces the beginning of an answer to the open tabs of its conversation."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ PROMPTS_KEPT = 60  # of one answer
 
 
 @transaction.atomic(savepoint=False)
-def sources_store(message: Message, sources: Sequence[values.Source]) -> None:
+def sources_store(message: Message, sources: Sequence[values.AnswerSource]) -> None:
     """Rows that are there already stay, with what users said of them; what is cited, and where, may have changed.
 
     While the answer is being written, its text is not known here, and where it is cited is left for the end.
@@ -49,11 +49,11 @@ def sources_store(message: Message, sources: Sequence[values.Source]) -> None:
     Source.objects.bulk_update(changed, ["cited", "spans"])
 
 
-def _spans(message: Message, source: values.Source) -> list[dict[str, Any]]:
+def _spans(message: Message, source: values.AnswerSource) -> list[dict[str, Any]]:
     return source_spans(source, answer=message.text, grounding=message.grounding or [])
 
 
-def _source_row(message: Message, source: values.Source) -> Source:
+def _source_row(message: Message, source: values.AnswerSource) -> Source:
     fields = source_columns(source) | {"spans": _spans(message, source)}
     if document_id := fields["document_id"]:
         fields["document_id"] = uuid.UUID(document_id)

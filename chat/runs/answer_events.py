@@ -16,7 +16,7 @@ from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
 from retrieval.engine.steps.answer.continuation import PartialAnswer
 from retrieval.engine.trace import EventSink, StepRecord
-from retrieval.engine.values import Answer, Source
+from retrieval.engine.values import Answer, AnswerSource
 
 CHUNK_EVERY_S = (
     0.04  # what is written meanwhile is one chunk: nobody reads finer, and each event has its price
@@ -34,7 +34,7 @@ class AnswerEvents(EventSink):
 
     def __init__(self, message_id: UUID) -> None:
         self.message_id = str(message_id)
-        self.sources: tuple[Source, ...] = ()
+        self.sources: tuple[AnswerSource, ...] = ()
         self.text = ""
         self._sent_chars = 0
         self._pause: asyncio.Task[None] | None = None
@@ -70,7 +70,7 @@ class AnswerEvents(EventSink):
         numbered = {"type": event["type"], "seq": self._seq, "message_id": self.message_id}
         await get_event_log().append(self.message_id, numbered | event, writer=self._writer)
 
-    def join(self, shown: Recorded, sources: Sequence[Source], *, writer: str) -> None:
+    def join(self, shown: Recorded, sources: Sequence[AnswerSource], *, writer: str) -> None:
         """Go on with a log that a run began which died; its readers notice nothing. writer: who has claimed it."""
         self._early = None
         self._writer = writer
@@ -104,7 +104,7 @@ class AnswerEvents(EventSink):
             content = clean_text(localized(content))
             await self.emit({"type": "tool_call", "content": content, "tool": tool, "step": entry})
 
-    async def sources_chosen(self, sources: Sequence[Source]) -> None:
+    async def sources_chosen(self, sources: Sequence[AnswerSource]) -> None:
         if not self._closed:
             await self._send_sources(sources)
 
@@ -142,7 +142,7 @@ class AnswerEvents(EventSink):
         await self.emit()
         return True
 
-    async def _send_sources(self, sources: Sequence[Source]) -> None:
+    async def _send_sources(self, sources: Sequence[AnswerSource]) -> None:
         """Readers get them before the text: a choice made after the first chunk shows in `done` alone."""
         if not self.text:
             self.sources = tuple(sources)
@@ -158,5 +158,5 @@ def _step_data(step: StepRecord) -> dict[str, Any]:
     return entry
 
 
-def _markers(sources: Sequence[Source]) -> list[int]:
+def _markers(sources: Sequence[AnswerSource]) -> list[int]:
     return [source.marker for source in sources]

@@ -1,7 +1,8 @@
 """What a run writes into the database while it goes and when it ends. Synchronous: call it off the event loop.
 
 A row is leased to the run that may write it. A run that showed no sign of life for a while is marked as interrupted,
-and may come back: it goes on as long as the row still has its token. Whoever ends an answer in its place takes it away.
+and may come back: it goes on as long as the row still has its token. Another process that ends the answer takes the
+token away.
 """
 
 from __future__ import annotations
@@ -70,7 +71,11 @@ def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **wh
 
 
 def answer_save_partial(
-    *, message_id: uuid.UUID, run_id: uuid.UUID, text: str, sources: Sequence[values.Source] = ()
+    *,
+    message_id: uuid.UUID,
+    run_id: uuid.UUID,
+    text: str,
+    sources: Sequence[values.AnswerSource] = (),
 ) -> bool:
     """Store what has been written so far, and a sign of life. False: the answer is no longer this run's to write.
 
@@ -240,7 +245,7 @@ def silent_run() -> Q:
 
 
 def answer_hand_over(
-    *, message_id: uuid.UUID, run_id: uuid.UUID, text: str, sources: Sequence[values.Source]
+    *, message_id: uuid.UUID, run_id: uuid.UUID, text: str, sources: Sequence[values.AnswerSource]
 ) -> bool:
     """Store what has been written, and let another process go on with it at once. False: it is not this run's."""
     if not answer_save_partial(message_id=message_id, run_id=run_id, text=text, sources=sources):

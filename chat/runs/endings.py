@@ -44,7 +44,7 @@ def failure_of(error: BaseException, what: str) -> AppError:
 
 
 def error_event(error: AppError) -> Event:
-    """What ends a message that has no row to tell of it, without its number."""
+    """The last event of a message that has no row, without its number."""
     content = clean_text(localized(error.message))
     return {"type": "error", "done": True, "code": error.code, "content": content}
 

@@ -51,7 +51,7 @@ class MemoryEventLog:
         self._records: dict[str, _Record] = {}
 
     async def append(self, message_id: str, event: Event, *, writer: str = "") -> None:
-        """Store an event and wake the readers. `seq` is one above the last; 1 begins the log anew. writer: the only
+        """Store an event and wake the readers. `seq` is one above the last; 1 starts a new log. writer: the only
         one, as this process takes nothing over from another."""
         if event["seq"] == 1:
             self._records.pop(message_id, None)

@@ -3,8 +3,8 @@
     answer, done ─► passages that were found beside what it cites ─► the fast model: what could be asked of them?
                  ─► without what was asked ─► each is tried: searched for and begun to be written ─► kept, or dropped
 
-All of it happens in pauses (`chat.runs.pauses`), after the answer's last event. Whoever has the conversation open is
-told by an event of its own; the message keeps them. Without a model there are none.
+All of it happens in pauses (`chat.runs.pauses`), after the answer's last event. Open tabs of the conversation get
+an event of its own; the message keeps them. Without a model there are none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers whose process has died: which they are, who takes them over, and how those end that nobody goes on with."""
+"""Answers whose process has died: which they are, who takes them over, and how those end that no process continues."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TAKEN_OVER_AT_MOST = 2  # times: what ends one process after the other is left a
 
 
 def answers_being_written() -> dict[uuid.UUID, datetime]:
-    """Answers that another process is to go on with should theirs have died, and when their leases run out."""
+    """Answers that another process is to continue should theirs have died, and when their leases run out."""
     since = timezone.now() - TAKEN_OVER_WITHIN
     rows = Message.objects.filter(
         Q(status=STREAMING) | silent_run(),
@@ -65,7 +65,7 @@ def _never_renewed() -> CombinedExpression:
 
 def answer_take(
     *, message_id: uuid.UUID, shown: Recorded
-) -> tuple[uuid.UUID, tuple[values.Source, ...]] | None:
+) -> tuple[uuid.UUID, tuple[values.AnswerSource, ...]] | None:
     """Take an answer over from a run that died, with all that its readers were shown; its new token and its sources.
 
     None: somebody else has it, or it can't go on, as the conversation has another answer by now: then it is ended.
@@ -89,7 +89,7 @@ def answer_take(
 
 
 def answer_give_back(*, message_id: uuid.UUID, token: uuid.UUID) -> None:
-    """Whoever took it over can't go on with it after all: it is left at once, as if it had not been taken."""
+    """The process that took it over can't continue it after all: it is left at once, as if it had not been taken."""
     held = answers.answer_lease(message_id, run_id=token).held()
     held.update(lease_expires_at=timezone.now(), taken_over=F("taken_over") - 1)
 
@@ -97,7 +97,7 @@ def answer_give_back(*, message_id: uuid.UUID, token: uuid.UUID) -> None:
 @transaction.atomic
 def answer_shown(
     *, message_id: uuid.UUID, token: uuid.UUID, shown: Recorded
-) -> tuple[values.Source, ...] | None:
+) -> tuple[values.AnswerSource, ...] | None:
     """Store what the former run has shown since the answer was taken over; its sources. None: the token's holder has
     lost it by now."""
     lease = answers.answer_lease(message_id, run_id=token)
@@ -112,7 +112,7 @@ def answer_shown(
 def answer_leave(
     *, message_id: uuid.UUID, shown: Recorded | None, token: uuid.UUID | None = None
 ) -> None:
-    """End an answer that nobody goes on with, as `interrupted`, with all that was shown. token: its holder's."""
+    """End an answer that no process continues, as `interrupted`, with all that was shown. token: its holder's."""
     ended: dict[str, Any] = {
         "status": Message.Status.INTERRUPTED,
         "finished_at": timezone.now(),
@@ -126,7 +126,7 @@ def answer_leave(
         _store_shown(message_id, shown)
 
 
-def _store_shown(message_id: uuid.UUID, shown: Recorded) -> tuple[values.Source, ...]:
+def _store_shown(message_id: uuid.UUID, shown: Recorded) -> tuple[values.AnswerSource, ...]:
     """The sources, the steps and the fallbacks of an answer whose text is stored. Returns the sources."""
     message = Message.objects.get(pk=message_id)
     message.degraded = shown.degraded

@@ -11,12 +11,12 @@ from django.utils import timezone
 from chat import selectors
 from chat.models import Message, Session
 from chat.runs.answer_details import sources_store
-from retrieval.engine.values import Source
+from retrieval.engine.values import AnswerSource
 
 
 @transaction.atomic
 def person_answer_add(
-    *, asked: Message, by: str, on: date, text: str, sources: Sequence[Source] = ()
+    *, asked: Message, by: str, on: date, text: str, sources: Sequence[AnswerSource] = ()
 ) -> Message:
     """From now on the conversation shows it in place of `asked`, which stays as another version.
 

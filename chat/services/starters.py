@@ -4,8 +4,8 @@
                                   ─► each is tried in the collection, as follow-ups are ─► kept, or dropped
 
 They are tried as somebody would ask them who chooses nothing: by the site's default assistant, where it looks. A
-starter belongs to one document: it goes with it, and is shown to who may read it. Without a model there are none.
-One worker at a time makes them, and what the model fails at holds up neither documents nor collections behind it.
+starter belongs to one document: it goes with it, and is shown to people who may read it. Without a model there are
+none. One worker at a time makes them, and what the model fails at holds up neither documents nor collections behind it.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _next_collection() -> Collection | None:
 async def _look_at(collection: Collection, *, until: float) -> AsyncIterator[int]:
     """How many of each of its documents are new.
 
-    Raises ModelError, AppError, _AskedMeanwhileError: then it is gone on with once the others had their turn, as where
+    Raises ModelError, AppError, _AskedMeanwhileError: then it is resumed once the others had their turn, as where
     no time is left.
     """
     for subject in await database_call(_begun, collection):

@@ -1,6 +1,6 @@
 """Questions to start with. Each has an answer here, which whoever it is shown to may read.
 
-Who has documents of their own is offered what stands in those: what a model asked of them and was found to answer,
+People with documents of their own are offered what stands in those: what a model asked of them and was found to answer,
 else a heading of each of the latest.
 """
 
@@ -35,8 +35,8 @@ def suggestions(*, user: User, language: str) -> list[dict[str, str]]:
     """`{"text", "language"}`: those with a checked answer, the user's own that were rated well, those of the test set,
     what a model was found to answer, then what the user's own documents say, else the sample's.
 
-    First those in the reader's language; of the sample's, which come in several, only these. Each once, and only what is
-    found where the site's default assistant looks.
+    First those in the reader's language; of the sample's, which come in several, only these. Each once, and only what
+    is found where the site's default assistant looks.
     """
     feedback = get_feedback()
     searched = documents_by_default(user)

@@ -1,4 +1,4 @@
-"""Answers whose web process has died, or had to end before them, are gone on with by another one.
+"""Answers whose web process has died, or had to end before them, are continued by another one.
 
 It needs the shared log: what readers were shown is read there, and they get what follows without noticing. Where the
 log is lost, or no model can go on, the answer ends as `interrupted`.
@@ -39,7 +39,7 @@ from ragsite.core.database import database_call
 from ragsite.core.errors import AppError
 from retrieval.compose import get_engine
 from retrieval.engine.steps.answer.continuation import PartialAnswer
-from retrieval.engine.values import SearchScope, Source
+from retrieval.engine.values import AnswerSource, SearchScope
 from retrieval.engine.workflows.base import require_writer
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ async def _is_left(message_id: UUID, until: datetime) -> bool:
 
 
 async def answer_take_over(message_id: UUID) -> Run | None:
-    """Go on with it. None: it has ended, somebody else goes on with it, or nobody can."""
+    """Continue it. None: it has ended, another process continues it, or none can."""
     try:
         shown = recorded(await get_event_log().whole(str(message_id)))
     except EventLogGoneError:  # Redis is away: it is looked at again
@@ -123,8 +123,8 @@ async def answer_take_over(message_id: UUID) -> Run | None:
 
 
 async def _all_shown(
-    message_id: UUID, token: UUID, shown: Recorded, sources: tuple[Source, ...]
-) -> tuple[Recorded, tuple[Source, ...]]:
+    message_id: UUID, token: UUID, shown: Recorded, sources: tuple[AnswerSource, ...]
+) -> tuple[Recorded, tuple[AnswerSource, ...]]:
     """With what the former run sent until its log was claimed: it may only have been slow. Raises EventLogGoneError,
     and _NotTakenError where somebody else has the answer by now."""
     log = get_event_log()
@@ -158,7 +158,9 @@ class _NotTakenError(Exception):
     pass
 
 
-def _run_of(message_id: UUID, token: UUID, shown: Recorded, sources: tuple[Source, ...]) -> Run:
+def _run_of(
+    message_id: UUID, token: UUID, shown: Recorded, sources: tuple[AnswerSource, ...]
+) -> Run:
     """Raises _NotTakenError."""
     message = Message.objects.select_related("session__user", "session__key", "reply_to").get(
         pk=message_id
@@ -172,7 +174,7 @@ def _run_of(message_id: UUID, token: UUID, shown: Recorded, sources: tuple[Sourc
         try:
             scope = request_scope(user=user, request=message.request)
         except AppError as error:  # its collections have gone since
-            logger.warning("message %s was left and can't be written anew: %s", message_id, error)
+            logger.warning("message %s was left and can't be written again: %s", message_id, error)
             answer_leave(message_id=message_id, shown=shown, token=token)
             raise _NotTakenError from error
         scope, unread = with_attachments(scope, user=user, conversation_id=message.session_id)

@@ -58,7 +58,7 @@ async def message_edit(
     """Ask a question in other words, as it was asked else but for what `request` holds: a branch of the conversation.
 
     The question as it was stays, with its answers and all that follows them. An answer's id means the question that it
-    replies to: who asks over HTTP is told that id alone. Raises MessageNotFoundError, AnswerInProgressError, and what
+    replies to: over HTTP the asker learns that id alone. Raises MessageNotFoundError, AnswerInProgressError, and what
     `ask` raises.
     """
     message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)

@@ -137,7 +137,7 @@ class _Known(NamedTuple):
 
 
 class LiveCuratedAnswers:
-    """`retrieval.engine.ports.CuratedAnswers`: the wordings of those in force, kept in memory. What fits is read anew
+    """`retrieval.engine.ports.CuratedAnswers`: the wordings of those in force, kept in memory. A match is read again
     with its passages, inside the asker's scope."""
 
     def __init__(self) -> None:

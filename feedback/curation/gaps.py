@@ -56,7 +56,7 @@ NOBODY_ASKS = worded("The account that added the document is gone.")
 State = KnowledgeGap.State
 Vector = NDArray[np.float32]
 logger = logging.getLogger(__name__)
-# Sent with `gap_id`, `keys` of its questions that have an answer now, and `by`: the id of who closed it, None: they
+# Sent with `gap_id`, `keys` of its questions that have an answer now, and `by`: id of the person who closed it, None: they
 # were asked again. Once for each question, until it is asked again.
 questions_answered = Signal()
 
@@ -64,7 +64,7 @@ questions_answered = Signal()
 # ------------------------------------------------------------------------------------------------ find
 def unanswered(since: Any) -> QuerySet[Message]:
     """Questions that got no answer by a model's word, while everything was read, badly rated answers, and questions
-    that wait for a person to whom they were sent; not those that were written anew. Without a model nobody has said
+    that wait for a person to whom they were sent; not those that were answered again. Without a model nobody has said
     that the documents lack an answer."""
     bad = Rating.objects.filter(message=OuterRef("pk"), source=None, score__lte=BAD_SCORE).exclude(
         tags=ONLY_STYLE
@@ -180,7 +180,7 @@ class _Leaders:
         self._without_terms: list[int] = []
         self._embedded: list[int] = []
         self._vectors: list[Vector] = []
-        self._matrix: Vector | None = None  # of the vectors; None: to be made anew
+        self._matrix: Vector | None = None  # of the vectors; None: to be made again
 
     def add(self, gap: KnowledgeGap) -> None:
         at = len(self._gaps)
@@ -330,7 +330,7 @@ def gap_document_add(
 
 
 def gap_document_ready(document_id: UUID) -> None:
-    """Ask the questions of the gaps that it was added for, in the name of who added it."""
+    """Ask the questions of the gaps that it was added for, in the name of the person who added it."""
     for added in GapDocument.objects.filter(document=document_id, asked=False).select_related(
         "gap", "added_by"
     ):

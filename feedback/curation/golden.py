@@ -1,7 +1,7 @@
 """Golden questions: what a revision is measured on. Made from a reviewed answer. One expects documents, or
 `NO_ANSWER` or `CLARIFY`; then it has no document, and no search is measured on it.
 
-Who may not know of a collection knows none of its golden questions and makes none there: `golden_list` and
+Without the right to know a collection one sees none of its golden questions and makes none there: `golden_list` and
 `golden_save` see to it.
 """
 
@@ -47,8 +47,9 @@ def golden_save(
     expects: str = Expected.ANSWER,
     message: Message | None = None,
 ) -> GoldenQuestion:
-    """In place of the one that its collection has in the same words. message: the answer that it is made from; a question
-    that was made from one stays so. Raises InvalidInputError, also where `collection` is none that `by` may know of."""
+    """In place of the one that its collection has in the same words. message: the answer that it is made from; a
+    question that was made from one stays so. Raises InvalidInputError, also where `collection` is none that `by` may
+    know of."""
     if not collections_known(by).filter(pk=collection.pk).exists():
         raise InvalidInputError(NO_COLLECTION, fields={"collection": [NO_COLLECTION]})
     text = " ".join(clean_text(text).split())

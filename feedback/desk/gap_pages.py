@@ -118,7 +118,7 @@ def _documents(gap: KnowledgeGap, access: DeskAccess) -> list[dict[str, Any]]:
 
 # ------------------------------------------------------------------------------------------------ what is done
 def _acting(view: Callable[..., str]) -> Callable[..., HttpResponse]:
-    """A POST of a curator; what `view` returns, or what is wrong, is told on the gap's page."""
+    """A POST of a curator; shows what `view` returns, or what is wrong, on the gap's page."""
 
     @desk_page("curate", methods=("POST",))
     def act(

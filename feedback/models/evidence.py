@@ -41,8 +41,8 @@ class RatedQuestion(models.Model):
 
 class RatedPassage(models.Model):
     """A chunk by what it says: content_hash is of its text without white space. Chunk ids follow a chunk's place, so a
-    document that is read anew may give a passage another id; it is found again by its text, and evidence on a text that
-    is gone (chunk_id: None) is left out."""
+    document that is read again may give a passage another id; it is found again by its text, and evidence on a text
+    that is gone (chunk_id: None) is left out."""
 
     id = models.BigAutoField(primary_key=True)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="rated_passages")

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 def who(name: Any, **options: Any) -> models.ForeignKey:
-    """Who did something; empty once their account is deleted."""
+    """The person who did something; empty once their account is deleted."""
     return models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,

@@ -1,9 +1,9 @@
 """From a rating to evidence: which passages get credit or blame for it, and how much. Pure.
 
 - A good answer credits the passages that it cites, in proportion to how much of its text rests on them: sentences that
-  were checked and are borne out, by their length. A bad one debits them by its reason: `wrong_source` and `outdated`
+  were checked and are supported, by their length. A bad one debits them by its reason: `wrong_source` and `outdated`
   are about the sources, `style`, `wrong_reasoning` and `incomplete` are not; without a reason it may be either, and
-  counts half. `wrong_source` debits the passages of sentences that are not borne out most.
+  counts half. `wrong_source` debits the passages of unsupported sentences most.
 - `outdated` is about the document, `wrong_source` about this question: it counts hardly at all for the document.
 - A source that was rated by itself gets its evidence from that, and none from the rating of the whole answer.
 - Of an answer that a second look did not confirm, praise counts half.
@@ -34,7 +34,7 @@ UNCONFIRMED_SHARE = (
     0.5  # of praise, where a second look found that the answer does not state what was asked
 )
 SOURCE_NO_REASON_BLAME = (1.0, 0.1)  # of one source: it was pointed at
-# How much of a sentence's length counts, by whether its passages bear it out (None: it could not be checked).
+# How much of a sentence's length counts, by whether its passages support it (None: it could not be checked).
 BY_SUPPORT: Mapping[bool | None, float] = {True: 1.0, None: 1.0, False: 0.0}
 BY_DOUBT: Mapping[bool | None, float] = {
     True: 0.25,
@@ -53,7 +53,7 @@ class CitedSource:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
-    """A sentence of an answer. markers: of the passages that it rests on. supported: whether they bear it out, None: it
+    """A sentence of an answer. markers: of the passages that it rests on. supported: whether they support it, None: it
     could not be checked."""
 
     text: str
@@ -153,7 +153,7 @@ def use_of(answer: RatedAnswer, *, doubted: bool = False) -> dict[int, float]:
     """How much of the answer depends on each cited source: shares that add up to 1; empty when it cites none.
 
     A checked sentence counts by its length, divided among the passages that it rests on; doubted: one that they do not
-    bear out most of all, otherwise one that they do. In an answer that was not checked each place with markers counts
+    support most of all, otherwise one that they do. In an answer that was not checked each place with markers counts
     once, divided among the markers that stand there.
     """
     cited = [source.marker for source in answer.sources if source.cited]

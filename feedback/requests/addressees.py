@@ -97,7 +97,7 @@ def people_of(collection: Collection) -> QuerySet[User]:
 
 
 def curators() -> QuerySet[User]:
-    """Who may read at the desk and make checked answers."""
+    """People with access to the desk who may write checked answers."""
     readers = people_at_the_desk().values("pk")
     return people_at_the_desk("curate").filter(pk__in=readers)
 

@@ -236,7 +236,7 @@ class RequestReplyApi(APIView):
         tags=["requests"],
     )
     def post(self, request: Request, request_id: UUID) -> Response:
-        """Answer it. The reply stands below the question in the conversation of who asked."""
+        """Answer it. The reply stands below the question in the asker's conversation."""
         user = asking_user(request)
         request_get(user=user, request_id=request_id)
         fields = checked(RequestReplySerializer, request.data)

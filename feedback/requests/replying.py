@@ -31,7 +31,7 @@ from ragsite.core.errors import AppError, ConflictError, InvalidInputError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_text
 from retrieval.engine.text.markers import CITATION, cited_markers
-from retrieval.engine.values import Scores, Source
+from retrieval.engine.values import AnswerSource, Scores
 from retrieval.knowledge.chunk_store import stored_chunk
 from retrieval.knowledge.selectors import visible_collections
 from retrieval.models import Chunk
@@ -172,13 +172,13 @@ def _cited(text: str, chunks: list[Chunk]) -> tuple[str, list[Chunk]]:
     return numbered, [chunks[marker - 1] for marker in markers]
 
 
-def _readable_sources(asker: User, chunks: Iterable[Chunk]) -> list[Source]:
+def _readable_sources(asker: User, chunks: Iterable[Chunk]) -> list[AnswerSource]:
     """Under the markers of the text; what the asker may not read is left out, and its marker leads nowhere."""
     listed = list(chunks)
     keys = [chunk.pk for chunk in listed]
     readable = set(readable_chunks(asker).filter(pk__in=keys).values_list("pk", flat=True))
     return [
-        Source(marker=marker, chunk=stored_chunk(chunk), scores=Scores(), cited=True)
+        AnswerSource(marker=marker, chunk=stored_chunk(chunk), scores=Scores(), cited=True)
         for marker, chunk in enumerate(listed, 1)
         if chunk.pk in readable
     ]

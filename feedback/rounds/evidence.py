@@ -37,7 +37,7 @@ CHANGED = Q(attributed_at=None) | ~Q(attributed_at=F("updated_at"))
 
 
 def answer_touch(*, user_id: int, message_id: UUID) -> None:
-    """Have the evidence of this user's rating of the whole answer drawn anew."""
+    """Have the evidence of this user's rating of the whole answer drawn again."""
     Rating.objects.filter(user=user_id, message=message_id, source=None).update(attributed_at=None)
 
 
@@ -62,7 +62,7 @@ def evidence_gather(*, report: Callable[[], None] = lambda: None) -> tuple[int, 
 
 
 def _draw(message_ids: Sequence[UUID]) -> tuple[int, int]:
-    """A person's ratings of one answer belong together: all of them are drawn anew when one has changed.
+    """A person's ratings of one answer belong together: all of them are drawn again when one has changed.
 
     Returns how many ratings had changed, and how many rows were written.
     """

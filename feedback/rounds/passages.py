@@ -1,4 +1,4 @@
-"""Rated passages: looked up or made from what a source showed, and found again when their document is read anew.
+"""Rated passages: looked up or made from what a source showed, and found again when their document is read again.
 
 A passage is known by its text: it is in the chunk that says the same, and what no chunk says any more does not count.
 """

@@ -64,8 +64,8 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundOutcome:
     """What a round did. revision: the id of the one that it made, or that still waits. ratings: how many were new or
-    had changed. counts: boosts of questions and documents. by: the user name of who started it; empty: the schedule.
-    wordings: what the reason and the notes were made of."""
+    had changed. counts: boosts of questions and documents. by: the user name of the person who started it; empty: the
+    schedule. wordings: what the reason and the notes were made of."""
 
     status: Status
     reason: str = ""

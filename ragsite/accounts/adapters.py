@@ -71,7 +71,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def send_password_reset_mail(
         self, user: AbstractBaseUser, email: str, context: dict[str, Any]
     ) -> None:
-        """Who comes by a provider alone has no password here that could be forgotten."""
+        """People who sign in by a provider alone have no password here that could be forgotten."""
         if user.has_usable_password():
             super().send_password_reset_mail(user, email, context)
 

@@ -186,7 +186,7 @@ def _replies(user: User) -> QuerySet[Any]:
 
 
 # ------------------------------------------------------------------------------------------------ deleted
-@disable_auditlog()  # the administration's log says it, of who was not the person itself
+@disable_auditlog()  # recorded in the administration's log, where it was not the person itself
 @transaction.atomic
 def deletion_start(*, user: User) -> None:
     """Close the account now, and let a worker empty it. Raises LastAdministratorError."""
@@ -211,7 +211,7 @@ def deletions_do() -> int:
 
 
 def _erase(user: User) -> bool:
-    """In short transactions; begun anew it goes on with what is left. False: another worker was faster."""
+    """In short transactions; started again, it continues with what is left. False: another worker was faster."""
     _rows("retrieval.Document", user, "uploaded_by").exclude(collection__owner=user).update(
         uploaded_by=None
     )
@@ -312,8 +312,8 @@ def _forget_changes(user: User, names: set[str]) -> None:
 
 
 def _keep_acts(user: User) -> None:
-    """What the person did as staff, which goes with the account in the admin's own log, is moved to the other one; nobody
-    can take back a trace by leaving."""
+    """What the person did as staff, which goes with the account in the admin's own log, is moved to the other one;
+    nobody can take back a trace by leaving."""
     for act in LogEntry.objects.filter(user=user).select_related("content_type").order_by("pk"):
         if act.content_type is None or _is_kept_with_values(act):
             continue

@@ -45,12 +45,12 @@ def _before_save(
 def _changes_password(user: User, update_fields: Collection[str] | None) -> bool:
     if update_fields is not None and "password" not in update_fields:
         return False
-    # At a sign-in Django stores the same password anew where its hash has become too weak: no change.
-    set_anew = getattr(user, "_password", None) is not None  # Django's own mark of `set_password`
+    # A rehash at sign-in, of a hash that has become too weak, is no change.
+    was_set = getattr(user, "_password", None) is not None  # Django's own mark of `set_password`
     if (
         update_fields is not None
         and set(update_fields) == {"password"}
-        and not set_anew
+        and not was_set
         and user.has_usable_password()
     ):
         return False

@@ -164,7 +164,7 @@ def _invitation_link(request: HttpRequest, user: User) -> str:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
-    """Choose a password, then be signed in. Who is signed in here as somebody else is signed out by it."""
+    """Choose a password, then be signed in. A session of somebody else in this browser ends with it."""
     try:
         user = people.invited_by_link(token)
     except NotFoundError:

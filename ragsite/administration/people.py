@@ -148,7 +148,7 @@ def roles_given_by(user: User) -> list[tuple[str, str]]:
 def person_change(
     *, user: User, by: User, role: str, group_ids: Sequence[int] | None = None
 ) -> None:
-    """group_ids: of the groups that are no role, all of them anew; None: they stay.
+    """group_ids: of the groups that are no role, in place of the former ones; None: they stay.
 
     Raises PermissionDeniedError, InvalidInputError.
     """

@@ -85,7 +85,7 @@ class S3Uploads(S3Storage):
             return str(super()._save(name, content))
 
     def delete(self, name: str) -> None:
-        """A file that is not there is as good as deleted, and S3 says so; 404 means that there is no bucket."""
+        """Deleting a file that is not there succeeds, as S3 does it; 404 means that there is no bucket."""
         with _told():
             self.bucket.Object(self._normalize_name(clean_name(name))).delete()
 

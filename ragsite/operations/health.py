@@ -99,7 +99,7 @@ async def readyz(request: HttpRequest) -> JsonResponse:
     503 with the status `draining` as soon as the process is to end.
 
     `ok`; `offline` (no model server: answers are passages; still ready); `incomplete` (the index lacks rows, which are
-    being written anew: 200, and the status is `degraded`); `down`.
+    being written again: 200, and the status is `degraded`); `down`.
     """
     if is_draining():
         return JsonResponse(

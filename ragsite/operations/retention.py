@@ -1,6 +1,6 @@
 """Deleting what is older than the site keeps it, by seven ages: every night (`ragsite.tasks`), or by a command.
 
-Nothing is remembered of a run: what is over is looked for anew, so that it may be killed, or come twice.
+Nothing is remembered of a run: expired rows are looked for each time, so that it may be killed, or run twice.
 """
 
 from __future__ import annotations

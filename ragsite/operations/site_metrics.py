@@ -1,4 +1,4 @@
-"""What /metrics tells of the whole site, read from the database when it is asked: each web process says the same."""
+"""Figures of the whole site for /metrics, read from the database with each call: each web process says the same."""
 
 from __future__ import annotations
 

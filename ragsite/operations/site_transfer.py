@@ -107,8 +107,8 @@ ONLY: dict[str, Q] = {
     "retrieval.Document": _not_of_temporary("collection__conversation_id"),
     "retrieval.KeptVector": _not_of_temporary("document__collection__conversation_id"),
 }
-# What a new site finds out anew: it may have another embedding model.
-ANEW: dict[str, dict[str, Any]] = {
+# What a new site finds out itself: it may have another embedding model.
+RECOMPUTED: dict[str, dict[str, Any]] = {
     "retrieval.collection": {"embedding_model": "", "embedding_dim": None},
     "retrieval.document": {
         "file": "",
@@ -270,7 +270,7 @@ def _may_come(label: str) -> bool:
 
 
 def _rows(lines: Iterable[bytes]) -> Iterator[str]:
-    """As this site takes them: without what it finds out anew, and without permissions that are gone since.
+    """As this site takes them: without what it finds out itself, and without permissions that are gone since.
 
     Raises ValueError for rows of tables that no export carries, as a schedule's.
     """
@@ -282,8 +282,8 @@ def _rows(lines: Iterable[bytes]) -> Iterator[str]:
         if not _may_come(row["model"]):
             raise ValueError(f"it holds rows of {row['model'][:100]!r}")
         fields = row["fields"]
-        fields.update(ANEW.get(row["model"], {}))
-        if of := fields.get("content_type"):  # the logs tell of tables that are gone since, too
+        fields.update(RECOMPUTED.get(row["model"], {}))
+        if of := fields.get("content_type"):  # the logs name tables that are gone since, too
             ContentType.objects.get_or_create(app_label=str(of[0]), model=str(of[1]))
         for name in {"permissions", "user_permissions"} & fields.keys():
             fields[name] = [key for key in fields[name] if tuple(key) in keys]

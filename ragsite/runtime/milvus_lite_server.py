@@ -5,7 +5,7 @@
 NOTICE is a file; what follows are the arguments of `milvus-lite`.
 
 First every collection is opened, loaded and read once. Milvus Lite opens a collection when it is asked for it, and
-where a file is damaged it refuses each call from then on. All that it holds can be made anew from the database, so a
+where a file is damaged it refuses each call from then on. All that it holds can be rebuilt from the database, so a
 folder that cannot be read is set aside (the last one is kept), and the server starts with an empty one; NOTICE then
 holds a line for the operator.
 

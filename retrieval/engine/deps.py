@@ -64,7 +64,7 @@ class Deadline:
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """What has happened in one answer that later steps go by; the trace is told, and never asked.
+    """What has happened in one answer that later steps go by; the trace is written, and never read.
 
     writing: its text has been begun. judged_by: the model that has last said of what was found whether it answers.
     web: whether it was searched, or was to be and could not.
@@ -93,7 +93,7 @@ class Deps:
     web: WebSearcher | None = None  # None: no web search is configured
     memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
     curated: CuratedAnswers | None = None  # None: nobody has written answers beforehand
-    search_cache: SearchCache | None = None  # None: every search is made anew
+    search_cache: SearchCache | None = None  # None: every search runs again
     say: Callable[[str, Language], str] = lambda sentence, language: str(
         sentence
     )  # the site's own, in a language
@@ -113,7 +113,7 @@ class Deps:
         instructions: str = "",
     ) -> Deps:
         """The same parts for one answer; timeout_s: of the whole answer. asker_id: whose searches of the last hour are
-        found again; empty: every search is made anew. instructions: on how it is worded."""
+        found again; empty: every search runs again. instructions: on how it is worded."""
         deps = replace(
             self,
             trace=trace,

@@ -125,7 +125,7 @@ class Models(Protocol):
         ...
 
     def look_again(self) -> None:
-        """Ask for the lists of models anew with the next call: a model has come."""
+        """Ask for the lists of models again with the next call: a model has come."""
         ...
 
     async def load(self) -> None:
@@ -226,8 +226,9 @@ class DocumentCounter(Protocol):
     """Exact counts over all documents of a scope (`retrieval.knowledge.counting.counter.DatabaseCounter`)."""
 
     async def count(self, scope: SearchScope, counted: CountFilter, *, limit: int) -> CountResult:
-        """limit: rows that are given back. Raises InvalidInputError where there is nothing to look for, UnknownValueError
-        where no document has what a filter names, UnavailableError where the database could not be asked."""
+        """limit: rows that are given back. Raises InvalidInputError where there is nothing to look for,
+        UnknownValueError where no document has what a filter names, UnavailableError where the database could not be
+        asked."""
         ...
 
     async def columns(self, scope: SearchScope) -> Columns:

@@ -65,7 +65,7 @@ class PromptTemplate:
 
 
 class PromptLibrary:
-    """Finds prompts by name and language. A changed file is read anew at its next use."""
+    """Finds prompts by name and language. A changed file is read again at its next use."""
 
     def __init__(
         self,

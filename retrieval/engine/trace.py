@@ -28,7 +28,7 @@ from retrieval.engine.path_details import DETAILS, StepDetails, StepName
 from retrieval.engine.path_texts import path_text
 from retrieval.engine.reasons import Reason, Why, as_reason
 from retrieval.engine.usage import ModelCall, Usage, longest_chain
-from retrieval.engine.values import Source
+from retrieval.engine.values import AnswerSource
 
 StepStatus = Literal["ok", "skipped", "degraded", "failed"]
 TRACER = get_tracer("ragsite")  # spans go nowhere unless `ragsite.operations.telemetry` was started
@@ -126,19 +126,19 @@ class EventSink:
 
     async def tool_called(self, tool: str, content: str, step: StepRecord) -> None: ...
 
-    async def sources_chosen(self, sources: Sequence[Source]) -> None: ...
+    async def sources_chosen(self, sources: Sequence[AnswerSource]) -> None: ...
 
     async def chunk(self, content: str) -> None: ...
 
     async def withdrawn(self) -> None:
-        """The chunks so far were a model's thoughts: the answer begins anew."""
+        """The chunks so far were a model's thoughts: the answer starts again."""
 
 
 class Trace:
     """Everything that happened while one question was answered.
 
-    after: the number of the last step before, where an answer is gone on with. private: no text of it leaves the site
-    by telemetry, whatever that is told to capture.
+    after: the number of the last step before, where an answer is continued. private: no text of it leaves the site
+    by telemetry, whatever that is configured to capture.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Trace:
         if current := current_step.get():
             await self.sink.tool_called(tool, content, current[1])
 
-    async def choose_sources(self, sources: Sequence[Source]) -> None:
+    async def choose_sources(self, sources: Sequence[AnswerSource]) -> None:
         """Send what the answer is written from, before its first piece."""
         await self.sink.sources_chosen(sources)
 
@@ -234,8 +234,8 @@ class Trace:
 
 
 class HeldBackTrace(Trace):
-    """A run's trace for an answer that is still to be judged: steps and model calls are the run's own and are told as
-    they happen; text and sources do not reach the reader."""
+    """A run's trace for an answer that is still to be judged: steps and model calls are the run's own and are reported
+    as they happen; text and sources do not reach the reader."""
 
     def __init__(self, run: Trace) -> None:
         super().__init__(run.sink, after=run.after, private=run.private)
@@ -243,7 +243,7 @@ class HeldBackTrace(Trace):
         self.calls = run.calls
         self._began = run._began
 
-    async def choose_sources(self, sources: Sequence[Source]) -> None: ...
+    async def choose_sources(self, sources: Sequence[AnswerSource]) -> None: ...
 
     async def emit_chunk(self, content: str) -> None: ...
 

@@ -144,7 +144,7 @@ def body_of(sent: QueryDict) -> dict[str, Any]:
 
 
 def _rules(sent: QueryDict) -> list[dict[str, str]]:
-    """Those that name a column or a value; what a row of the form lacks is told by its check."""
+    """Those that name a column or a value; validation reports what a row of the form lacks."""
     lists = [sent.getlist(name) for name in RULE_FIELDS]
     rules = []
     for at in range(min(max(map(len, lists)), MAX_RULES + 1)):

@@ -43,7 +43,7 @@ def scope_of_earlier(
 ) -> SearchScope:
     """The scope of an earlier question, of which `names` and, where they were kept, `ids` are stored.
 
-    A collection that was made since never takes another's place; what is visible is decided anew. Raises
+    A collection that was made since never takes another's place; visibility is decided again. Raises
     CollectionNotFoundError.
     """
     if ids or not names:

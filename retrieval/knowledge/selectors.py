@@ -1,4 +1,4 @@
-"""Reads of the knowledge side. Who may see what is decided here, inside the query, and nowhere else.
+"""Reads of the knowledge side. Visibility is decided here, inside the query, and nowhere else.
 
 A collection is visible to its owner, to the people and the members of the groups that it is shared with, and to
 everybody when it is public. Staff see the site's own collections too, but not other people's private ones. A public

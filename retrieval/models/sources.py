@@ -15,7 +15,7 @@ from retrieval.models.collections import Collection
 class SyncSource(Leased):
     """A place elsewhere whose files are kept in step with a collection, in the name of its owner.
 
-    `credentials` are encrypted (`ragsite.core.sealed`). A run holds the lease; `report` tells of the last one. Where
+    `credentials` are encrypted (`ragsite.core.sealed`). A run holds the lease; `report` is of the last one. Where
     another one of the owner's is under way, `waits_since` says that a run was asked for.
     """
 

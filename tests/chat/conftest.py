@@ -22,7 +22,14 @@ from ragsite.core.server_settings import MilvusSettings
 from retrieval.compose import close_engine, get_engine
 from retrieval.engine.reasons import Reason
 from retrieval.engine.trace import Trace
-from retrieval.engine.values import Answer, Clarification, Question, Scores, Source, StoredChunk
+from retrieval.engine.values import (
+    Answer,
+    AnswerSource,
+    Clarification,
+    Question,
+    Scores,
+    StoredChunk,
+)
 from retrieval.knowledge.index_sync.repair import index_repair
 from retrieval.models import Collection
 from tests.declared_shapes import check_event
@@ -31,7 +38,7 @@ from tests.factories import ChunkFactory, CollectionFactory, UserFactory
 TEXT = "Undergraduates may borrow ten books [1]."
 
 
-def source(marker: int = 1, **fields: Any) -> Source:
+def source(marker: int = 1, **fields: Any) -> AnswerSource:
     chunk = StoredChunk(
         chunk_id=f"chunk-{marker}",
         document_id="8d8ac610-566d-4ef0-9c22-186b2a5ed793",
@@ -42,7 +49,7 @@ def source(marker: int = 1, **fields: Any) -> Source:
         page=2,
         heading="Loans",
     )
-    return Source(
+    return AnswerSource(
         **{
             "marker": marker,
             "chunk": chunk,
@@ -58,7 +65,7 @@ class ScriptedWorkflow:
     """A workflow that does what the test says. It waits for a permit of `gate`, if there is one, before each chunk."""
 
     chunks: Sequence[str] = ("Undergraduates may ", "borrow ten ", "books [1].")
-    sources: tuple[Source, ...] = field(default_factory=lambda: (source(),))
+    sources: tuple[AnswerSource, ...] = field(default_factory=lambda: (source(),))
     decision: str = "ANSWER"
     clarification: Clarification | None = None
     error: Exception | None = None

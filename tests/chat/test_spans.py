@@ -10,7 +10,7 @@ import pytest
 
 from chat.messages.data import message_data
 from chat.runs.answers import RunOutcome, answer_finish
-from retrieval.engine.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
+from retrieval.engine.values import Answer, AnswerSource, GroundedSentence, Scores, SentenceEvidence
 from retrieval.knowledge.chunk_store import stored_chunk
 from retrieval.models import Document
 from tests.factories import MessageFactory
@@ -31,8 +31,8 @@ def document(settings: Any, tmp_path: Path) -> Document:
     return read_document_row(pdf_bytes(PAGES), "loans.pdf")
 
 
-def cited(document: Document) -> Source:
-    return Source(
+def cited(document: Document) -> AnswerSource:
+    return AnswerSource(
         marker=1, chunk=stored_chunk(document.chunks.first()), scores=Scores(), cited=True
     )
 

@@ -1,7 +1,7 @@
 """A replay as JSON and for its page.
 
-It searches as its asker may. Who looks at it may read less: of documents that its reader may not open, only what the
-conversation showed already is given to the reader, so an answer that rests on another one is withheld.
+It searches as its asker may. Its reader may have access to less: of documents that its reader may not open, only what
+the conversation showed already is given to the reader, so an answer that rests on another one is withheld.
 """
 
 from __future__ import annotations

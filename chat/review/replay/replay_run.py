@@ -99,8 +99,8 @@ def _failed(code: str, message: str) -> dict[str, Any]:
 
 
 def _prepare(replay_id: UUID) -> tuple[Replay, Question]:
-    """The question as it was put, with what is changed of it: in its asker's scope, decided anew, with the files of the
-    conversation, and after what stands before it there. It remembers nothing, and nothing is remembered of it."""
+    """The question as it was put, with what is changed of it: in its asker's scope, decided again, with the files of
+    the conversation, and after what stands before it there. It remembers nothing, and nothing is remembered of it."""
     live_settings.refresh()
     site_budget_check()
     replay = Replay.objects.select_related("message__reply_to", "message__session__user").get(

@@ -87,7 +87,7 @@ def replays_order(
 
 # ------------------------------------------------------------------------------------------------ work
 def replays_queue() -> None:
-    """A worker goes on with what is open."""
+    """A worker continues with what is open."""
     enqueue(TASK)
 
 

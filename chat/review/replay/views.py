@@ -176,7 +176,7 @@ class ReplayApi(DeskView):
 
 
 def _read(replay: Replay, access: DeskAccess) -> dict[str, Any]:
-    """Who looks at a replay has read the answer beside it."""
+    """Opening a replay counts as reading the answer beside it."""
     readings_log(user=access.user, rows=AnswerReview.objects.filter(message=replay.message_id))
     return replay_data(replay, reader=access.user)
 

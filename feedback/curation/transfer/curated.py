@@ -1,7 +1,8 @@
 """Checked answers as rows of a CSV. One is known by its id, else by the words of its question.
 
 Each source has three columns with its number: the collection, the document, and the passage, which has to stand there
-word for word; a part of it is enough. Who may not know of the collection of a cited document does not get the answer.
+word for word; a part of it is enough. An exporter who may not know the collection of a cited document does not get the
+answer.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def _fail(lease: Lease, message: str) -> None:
 
 
 def _check(row: CurationImport, by: User, resource: CurationResource, lease: Lease) -> None:
-    """What a killed process had found is found anew: later rows may repeat it."""
+    """The findings of a killed process are found again: later rows may repeat it."""
     _begin(row, wrong=0)
     row.parts.all().delete()
     lines = _table(row.kind, row.text).lines

@@ -154,7 +154,8 @@ class ApiSchema(AutoSchema):
         return schema
 
     def _insert_field_validators(self, field: Any, schema: dict[str, Any]) -> None:
-        """A text that may be blank is told as `oneOf` with the empty one, which its own pattern takes, too: `anyOf`."""
+        """A text that may be blank is described as `oneOf` with the empty one, which its pattern takes, too:
+        `anyOf`."""
         super()._insert_field_validators(field, schema)
         if "pattern" in schema.get("oneOf", [{}])[0]:
             schema["anyOf"] = schema.pop("oneOf")

@@ -17,5 +17,5 @@ class Command(export_site.Command):
             start_checks.migrate()
         waiting = site_import(file)
         self.stdout.write(
-            f"Imported {file}. Documents that a worker reads anew: {waiting}. Start the site."
+            f"Imported {file}. Documents that a worker will read again: {waiting}. Start the site."
         )

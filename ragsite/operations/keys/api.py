@@ -73,7 +73,7 @@ class KeyInputSerializer(StrictSerializer):
 
 
 class KeySerializer(serializers.Serializer[Any]):
-    """Without the key itself, of which nothing is kept that could tell it."""
+    """Without the key itself, which is not stored in a form that could be read."""
 
     id = serializers.UUIDField()
     name = serializers.CharField()
@@ -117,8 +117,8 @@ class KeysApi(APIView):
         tags=["auth"],
     )
     def post(self, request: Request) -> Response:
-        """A new key for `Authorization: Bearer …`, for who is signed in on the site and has just given the password
-        once more. Signing out everywhere and a new password leave it alone."""
+        """A new key for `Authorization: Bearer …`, for people who are signed in on the site and have just given the
+        password once more. Signing out everywhere and a new password leave it alone."""
         if request.auth is not None:
             raise ScopeError(worded("Sign in on the site to make a key; a token can't make one."))
         try:

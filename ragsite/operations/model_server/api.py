@@ -49,7 +49,7 @@ SERVERS = ["ollama", "openai"]
 
 
 class IsSuperuser(BasePermission):
-    """Whoever may say where questions and documents are sent."""
+    """People who may decide where questions and documents are sent."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return bool(request.user.is_superuser)

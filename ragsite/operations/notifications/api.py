@@ -1,4 +1,4 @@
-"""`/api/notifications`: what one is told, and what of it comes by e-mail. Nobody else's is ever there."""
+"""`/api/notifications`: one's own notifications, and which of them come by e-mail."""
 
 from __future__ import annotations
 

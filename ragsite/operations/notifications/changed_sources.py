@@ -60,7 +60,8 @@ def _notify(change: DocumentChange) -> int:
 
 
 def _citing(change: DocumentChange) -> QuerySet[Source, tuple[int, UUID]]:
-    """Person and answer, the newest first: kept, shown, of which nobody was notified yet, and not of who made the change."""
+    """Person and answer, the newest first: kept, shown, of which nobody was notified yet, and not of the person who
+    made the change."""
     sources = Source.objects.filter(
         document_id=change.document_id,
         cited=True,

@@ -1,5 +1,5 @@
-"""Who is told of what: the site listens to rows that are saved, and to the signals of feedback; those who save and send
-them know nothing of notifications."""
+"""Which people are notified of what: the site listens to rows that are saved, and to the signals of feedback; those who
+save and send them know nothing of notifications."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _document(
     update_fields: Names[str] | None = None,
     **_: Any,
 ) -> None:
-    """Files of conversations are told of there."""
+    """Files of conversations are reported in them."""
     changed = update_fields or ()
     if raw or instance.collection.conversation_id is not None:
         return

@@ -1,4 +1,4 @@
-"""Making notifications, and marking them read. Who is told of what is decided in `events`."""
+"""Making notifications, and marking them read. `events` decides who is notified of what."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def notify(
     people: Iterable[int],
     counts: Mapping[int, int] | None = None,
 ) -> None:
-    """Tell these people (ids), who are not told anew while a notification of the same is unread. counts: by person."""
+    """Notify these people (ids), who get no second one while the first is unread. counts: by person."""
     ids = set(people)
     told = Notification.objects.filter(kind=kind, subject=subject, user__in=ids, read_at=None)
     ids -= set(told.values_list("user", flat=True))

@@ -1,4 +1,4 @@
-"""What webhooks tell of: the site listens to rows that are saved; nobody who saves them knows. No text of people."""
+"""The events of webhooks: the site listens to rows that are saved; nobody who saves them knows. No text of people."""
 
 from __future__ import annotations
 

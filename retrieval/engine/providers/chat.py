@@ -47,7 +47,7 @@ ANSWER_ROOM = (
 BETWEEN_TOKENS_TIMEOUT_S = 30.0  # a stream silent for longer has broken off
 STREAM_TIMEOUT_S = 240.0  # the whole of one streamed answer, from its first piece on
 CUT = "length"  # the end of a reply that has reached its limit of tokens
-OVERRUN = 8  # pieces beyond the limit of tokens after which a server is taken not to heed it
+OVERRUN = 8  # pieces beyond the limit of tokens after which a server is taken not to follow it
 
 
 @dataclass

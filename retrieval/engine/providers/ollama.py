@@ -150,7 +150,7 @@ class OllamaServer(ModelServer):
             await self._json("POST", "/api/chat", body)
 
     async def pull(self, name: str) -> AsyncGenerator[PullProgress, None]:
-        """A model is several files, each with lines of its own; what is told is of those that have begun."""
+        """A model is several files, each with lines of its own; the progress is of those that have begun."""
         sizes: dict[str, int] = {}
         done: dict[str, int] = {}
         with self.explained(name):
@@ -215,7 +215,7 @@ class OllamaServer(ModelServer):
         return await first_chunk(self._chat.astream(list(call.messages), **arguments))
 
     async def _describe(self, entry: Mapping[str, Any]) -> ServedModel:
-        """One entry of the list, with what /api/show tells of it: asked once for each version of a model."""
+        """One entry of the list, with what /api/show adds to it: asked once for each version of a model."""
         name = str(entry.get("name") or entry["model"])
         key = (name, str(entry.get("digest", "")))
         if key not in self._described:

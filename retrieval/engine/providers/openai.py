@@ -133,7 +133,7 @@ class OpenAIServer(ModelServer):
     async def _begin(
         self, model: ServedModel, call: ChatCall
     ) -> tuple[AIMessageChunk | None, AsyncGenerator[AIMessageChunk, None]]:
-        """The first chunk, and those that follow. A server that knows no schemas is told of it in the prompt."""
+        """The first chunk, and those that follow. For a server that knows no schemas the prompt describes it."""
         temperature = 0.0 if call.is_judgement else TEMPERATURE
         arguments: dict[str, Any] = {
             "model": model.name,

@@ -94,7 +94,7 @@ async def _probe(server: ModelServer, settings: OllamaSettings) -> Probe:
 
 
 async def _call(server: ModelServer, model: ServedModel, settings: OllamaSettings) -> str:
-    """A short reply, held to a schema where the server heeds one. Raises ModelError."""
+    """A short reply, held to a schema where the server follows one. Raises ModelError."""
     call = ChatCall(
         messages=[("human", QUESTION)], max_tokens=MOST_TOKENS, schema=SCHEMA, is_judgement=True
     )

@@ -8,7 +8,7 @@ A class says more than pydantic checks by `limited`: minItems, maxItems, minLeng
 what is read may lie outside. Titles, descriptions and defaults are left out; a model is not shown the schema, the
 prompts explain the fields by name.
 
-Many servers heed no schema: JSON is taken out of fences and prose, as it stands, and `showing_form` says the form in
+Many servers follow no schema: JSON is taken out of fences and prose, as it stands, and `showing_form` says the form in
 the prompt.
 """
 

@@ -91,7 +91,7 @@ class CircuitBreaker:
 
 # ------------------------------------------------------------------------------------------------ other servers
 MAX_ANSWER_BYTES = 1_000_000
-LIST_BYTES = 8_000_000  # of a list of models, or of what is told of one
+LIST_BYTES = 8_000_000  # of a list of models, or of the details of one
 MOST_MODELS = 500  # of a list: each is asked about
 
 

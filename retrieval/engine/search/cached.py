@@ -2,7 +2,7 @@
 
 A search is the same where its user, its queries, filters and depth are, and the state of what it may see: the ids of
 its collections, which are the permission, and their versions, which grow with every change of a document. Ratings are
-applied to what was found, each time anew. What was found with a fallback is not kept, and where the index is away or
+applied to what was found, each time again. What was found with a fallback is not kept, and where the index is away or
 incomplete nothing is found again: the search says so.
 """
 

@@ -1,7 +1,7 @@
 """What a cell of a table says as a number or as a date, and how it compares with a value that somebody gave.
 
-Where a cell may be read in two ways (03/04/2026, 1.234) and these do not come to the same, it is not compared: who
-counts has to be told, not to be guessed for.
+Where a cell may be read in two ways (03/04/2026, 1.234) and these do not come to the same, it is not compared: the
+count reports it instead of guessing.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class Bound:
 
 @lru_cache(maxsize=200)
 def bound_of(value: str, language: str = "") -> Bound:
-    """Of what somebody gave: a number (1234.5), YYYY-MM-DD, YYYY-MM or YYYY; anything else is a text. language: by which
-    a comma is read that has two readings."""
+    """Of what somebody gave: a number (1234.5), YYYY-MM-DD, YYYY-MM or YYYY; anything else is a text. language: by
+    which a comma is read that has two readings."""
     text = unicodedata.normalize("NFKC", value).strip()
     period = _PERIOD.fullmatch(text)
     days = _days(period) if period else None
@@ -170,7 +170,7 @@ Outcome = Literal["yes", "no", "unread", "ambiguous"]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class CellComparison:
     """unread: the cell holds neither a number nor a date that could be compared; ambiguous: it has two readings, of
     which one is as the rule says. unit: what stands beside a number that was compared; None: no number was."""
 
@@ -184,14 +184,14 @@ def compares(
     *,
     language: str = "",
     conventions: frozenset[Convention] | None = None,
-) -> Compared:
+) -> CellComparison:
     """Whether a cell is as the rule says. conventions: by which its document writes numbers; without them those of
     `language`, the document's."""
     low = bound_of(rule.value)
     if rule.operator == "contains":
-        return Compared(_said([low.text in folded(cell)]))
+        return CellComparison(_said([low.text in folded(cell)]))
     if rule.operator == "=" and (low.text == folded(cell) or low.is_text):
-        return Compared(_said([low.text == folded(cell)]))
+        return CellComparison(_said([low.text == folded(cell)]))
     high = bound_of(rule.upper) if rule.operator == "between" else low
     if low.number is not None and high.number is not None:
         known = conventions_of(language) if conventions is None else conventions
@@ -199,14 +199,14 @@ def compares(
         is_date = low.days is not None and days_in(cell, language)
         if number is not None and not is_date:
             ends = (low.number, low.number), (high.number, high.number)
-            return Compared(
+            return CellComparison(
                 _said([_holds(value, rule, *ends) for value in number.values]), number.unit
             )
     if low.days is not None and high.days is not None:
         days = days_in(cell, language)
         if days:
-            return Compared(_said([_holds(day, rule, low.days, high.days) for day in days]))
-    return Compared("unread")
+            return CellComparison(_said([_holds(day, rule, low.days, high.days) for day in days]))
+    return CellComparison("unread")
 
 
 def _said(holds: Sequence[bool]) -> Outcome:

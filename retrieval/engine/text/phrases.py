@@ -3,7 +3,7 @@
 An answer is in the language of its question, and in its script: Traditional stays Traditional, Simplified Simplified.
 Small models fall back to the script that they have seen most. Text is converted clause by clause, as it streams: a
 character's form depends on its neighbours (头发 頭髮, 发生 發生). `phrases.json` has the site's sentences; one that
-leads into what follows ends in a colon: it states nothing that passages would have to bear out.
+leads into what follows ends in a colon: it states nothing that passages would have to support.
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@ A query is text that is searched for; a question is what the user asked. A chunk
 
 from retrieval.engine.values.answers import (
     Answer,
+    AnswerSource,
     Clarification,
     CuratedBy,
     CuratedMatch,
     Decision,
     GroundedSentence,
     SentenceEvidence,
-    Source,
     SupportLevel,
 )
 from retrieval.engine.values.boosts import Boosts, ChunkBoost
@@ -65,6 +65,7 @@ __all__ = [
     "VOCABULARY_FIELDS",
     "Answer",
     "AnswerOptions",
+    "AnswerSource",
     "AskedBy",
     "Boosts",
     "ChunkBoost",
@@ -93,7 +94,6 @@ __all__ = [
     "SearchFilters",
     "SearchScope",
     "SentenceEvidence",
-    "Source",
     "SourceKind",
     "StoredChunk",
     "SupportLevel",

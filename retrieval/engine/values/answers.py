@@ -28,7 +28,7 @@ class Clarification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class AnswerSource:
     """A chunk that was given to the generator, under its marker [1], [2] …"""
 
     marker: int
@@ -72,7 +72,7 @@ SupportLevel = Literal["full", "partly", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CuratedBy:
-    """Who checked an answer that was written beforehand, and when: `on` is YYYY-MM-DD."""
+    """The person who checked an answer that was written beforehand, and the day: `on` is YYYY-MM-DD."""
 
     id: str
     by: str
@@ -107,7 +107,7 @@ class Answer:
 
     decision: Decision
     text: str
-    sources: tuple[Source, ...] = ()
+    sources: tuple[AnswerSource, ...] = ()
     clarification: Clarification | None = None
     reason: Reason | None = None
     model: str = ""

@@ -123,10 +123,10 @@ class Question:
     model: str = ""  # writes the answer in place of the site's
     open_clarification: OpenClarification | None = None
     user_id: str = ""
-    asker_id: str = ""  # whose searches may be found again; empty: nobody's
+    asker_id: str = ""  # whose searches may be found again; empty: no one's
     conversation_id: str = ""
     answer_id: str = ""
-    again: bool = False  # it has been answered, and is to be answered anew
+    again: bool = False  # it has been answered, and is to be answered again
     language: str = ""  # of the asker's pages; the question's own comes first (`answer_language`)
     assistant: AskedBy | None = None
     condensed: str = ""  # as one that needs no conversation; empty: it needs none

@@ -17,8 +17,8 @@
 round. A refusal in other words, of which no passage supports a sentence, has been read by then; what a second search
 finds stands behind it. `improve` looks for better words (condense, rewrite, HyDE, side by side) and searches for all of
 them at once; where the model that routes says that whole documents are to be read, they are
-(`retrieval.engine.workflows.documents`), that all of them are to be counted, they are (`retrieval.engine.workflows.counts`),
-and a greeting is replied to.
+(`retrieval.engine.workflows.documents`), that all of them are to be counted, they are
+(`retrieval.engine.workflows.counts`), and a greeting is replied to.
 `judge` gives a verdict in one short call; a refusal needs two, so after its yes the writing model is not offered one.
 `refine` searches by text alone, then wider, then on the web where that is configured and wanted. What the writing model
 has refused is judged with all that the better words found, in their order; of what the judge has refused no more than
@@ -307,7 +307,7 @@ def after_improving(state: State) -> Literal["judge", "__end__"]:
 
 
 async def judge(state: State, runtime: Runtime[Deps]) -> State:
-    """Passages that it has refused already are not judged anew."""
+    """Passages that it has refused already are not judged again."""
     deps = runtime.context
     question = state["question"]
     refused = state.get("refused", frozenset())

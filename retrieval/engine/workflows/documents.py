@@ -54,7 +54,7 @@ from retrieval.engine.steps.step import step
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import estimate_tokens, one_line
 from retrieval.engine.trace import degrade, note
-from retrieval.engine.values import Answer, DocumentTask, Question, Source
+from retrieval.engine.values import Answer, AnswerSource, DocumentTask, Question
 from retrieval.engine.workflows.counts import answer_by_count
 
 
@@ -225,7 +225,7 @@ async def write(
     question: str,
     *,
     passages: str,
-    sources: tuple[Source, ...],
+    sources: tuple[AnswerSource, ...],
     otherwise: Callable[[], Quoted],
 ) -> Answer:
     """By the model. `otherwise`: the answer where there is none, or it fails before its first word."""

@@ -31,8 +31,8 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     address: what names it and no other, for everybody. approved: public, and searched by questions that name none.
     searched: by those of the asking user.
 
-    editable: you may change its documents. owned: and the collection itself, and whom it is shared with; nobody else is
-    told `editor_groups` and `people`.
+    editable: you may change its documents. owned: and the collection itself, and whom it is shared with;
+    `editor_groups` and `people` are empty for everybody else.
     """
 
     owner = serializers.CharField(

@@ -1,4 +1,4 @@
-"""The columns that rows of a scope's documents have, for who compares them."""
+"""The columns that rows of a scope's documents have, for comparisons."""
 
 from __future__ import annotations
 

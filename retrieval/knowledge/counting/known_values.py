@@ -1,4 +1,4 @@
-"""Whether the documents have what a count names: a value that none has is a mistake to tell of, and no count of 0."""
+"""Whether the documents have what a count names: a value that none has is an error to report, not a count of 0."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from retrieval.engine.values import SearchFilters, SearchScope
 from retrieval.knowledge.counting.documents import current_documents
 from retrieval.knowledge.selectors import as_uuid
 
-MAX_KNOWN = 20  # values that are told of
+MAX_KNOWN = 20  # values that are named
 UNKNOWN = {
     "department": worded("No document has this department: {unknown}."),
     "doc_type": worded("No document is of this type: {unknown}."),

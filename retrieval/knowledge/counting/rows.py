@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retrieval.engine.text.cell_numbers import Convention, conventions_of, conventions_shown
-from retrieval.engine.text.cell_values import Compared, compares
+from retrieval.engine.text.cell_values import CellComparison, compares
 from retrieval.engine.text.mentions import EXCERPT_CHARS, Mention, excerpts_around
 from retrieval.engine.text.records import Cell, Record, RecordLine, column_key, records_of
 from retrieval.engine.values.counting import ColumnRule, CountEvidence, CountFilter
@@ -24,8 +24,8 @@ def fitting_rows(
     mentions: Sequence[Mention],
     tally: Tally,
 ) -> list[Record]:
-    """The document's records of which each rule is true and that hold each mention. What keeps others from being
-    compared is told to the tally."""
+    """The document's records of which each rule is true and that hold each mention. The tally records what keeps
+    others from being compared."""
     records = records_of(map(stored_row, rows))
     if not counted.columns:
         found = [record for record in records if not record.is_second]
@@ -61,7 +61,7 @@ class _Comparing:
         return {cell.line for key, _rule in self._rules for cell in record.cells_of(key)}
 
     def fits(self, record: Record, mentions: Sequence[Mention], tally: Tally) -> bool:
-        compared: list[tuple[Cell, Compared]] = []
+        compared: list[tuple[Cell, CellComparison]] = []
         is_empty = False
         for key, rule in self._rules:
             cells = record.cells_of(key)
@@ -90,14 +90,14 @@ class _Comparing:
         tally.empty_cells += is_empty
         return not is_empty
 
-    def _compare(self, key: str, cells: Sequence[Cell], rule: ColumnRule) -> Compared:
+    def _compare(self, key: str, cells: Sequence[Cell], rule: ColumnRule) -> CellComparison:
         """cells: one; several where a table has this column more than once, which then have to say the same."""
         found = [self._compare_cell(key, cell, rule) for cell in cells]
         if len({one.outcome for one in found}) > 1:
-            return Compared("ambiguous")
+            return CellComparison("ambiguous")
         return found[0]
 
-    def _compare_cell(self, key: str, cell: Cell, rule: ColumnRule) -> Compared:
+    def _compare_cell(self, key: str, cell: Cell, rule: ColumnRule) -> CellComparison:
         language = self._document.language
         found = compares(cell.value, rule, language=language, conventions=frozenset())
         if found.outcome != "ambiguous":  # its figures settle it

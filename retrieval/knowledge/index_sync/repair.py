@@ -214,7 +214,7 @@ async def _row_ids(documents: QuerySet[Document], *, needed: bool = False) -> se
 
 
 async def _ids_to_keep(engine: Engine, space: EmbeddingSpace) -> set[str]:
-    """What a rebuilt index has to hold: also rows that an ingest is about to write anew, until it has."""
+    """What a rebuilt index has to hold: also rows that an ingest is about to rewrite, until it has."""
     there = await engine.index.chunk_ids(space)
     documents = _documents_in(space)
     return await _row_ids(documents, needed=True) | (there & await _row_ids(documents))

@@ -171,7 +171,7 @@ def around(one: Box, other: Box) -> Box:
 
 
 def on_one_line(one: Box, other: Box) -> bool:
-    """Side by side, the second one further on: columns and lines begin anew on the left."""
+    """Side by side, the second one further on: columns and lines start again on the left."""
     apart = abs((one[1] + one[3]) - (other[1] + other[3])) / 2
     return apart < SAME_LINE * max(one[3] - one[1], other[3] - other[1], 1) and other[2] >= one[0]
 

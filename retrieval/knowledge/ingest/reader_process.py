@@ -1,4 +1,4 @@
-"""Imported by the fork server of `reader` alone: loads the parsers, and what each fork would load anew."""
+"""Imported by the fork server of `reader` alone: loads the parsers, and what each fork would load by itself."""
 
 from __future__ import annotations
 

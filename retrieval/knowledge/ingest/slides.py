@@ -252,7 +252,7 @@ def _paragraph_text(paragraph: etree._Element) -> str:
 
 
 def _label(properties: etree._Element | None, counts: dict[int, int]) -> str:
-    """counts: of the paragraphs before it; a level is counted anew below another paragraph of a higher one."""
+    """counts: of the paragraphs before it; a level's count restarts below another paragraph of a higher one."""
     level = int(properties.get("lvl", "0")) if properties is not None else 0
     numbered = properties.find(f"{TEXT}buAutoNum") if properties is not None else None
     for other in [

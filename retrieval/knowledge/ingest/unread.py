@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ragsite.core.messages import Sentence, counted, worded
 
-MOST = 50  # that a document tells of
+MOST = 50  # that a document reports
 
 
 def unread(what: Sentence, place: str = "") -> Sentence:

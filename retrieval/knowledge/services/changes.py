@@ -12,7 +12,7 @@ from retrieval.models import Chunk, Document, DocumentChange
 
 
 def replacement_note(*, document: Document, by_id: int | None) -> None:
-    """A newer version has taken its place. by_id: of who brought that."""
+    """A newer version has taken its place. by_id: of the person who brought that."""
     changed = {"at": timezone.now(), "by_id": by_id, "former_text": ""}
     if document.collection.conversation_id is None:
         DocumentChange.objects.update_or_create(document=document, defaults=changed)

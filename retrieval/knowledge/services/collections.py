@@ -58,8 +58,8 @@ def _refuse_bound(user: User | None, collection: Collection | None = None) -> No
 def collection_update(
     *, collection: Collection, changes: Mapping[str, Any], by: User
 ) -> Collection:
-    """Change any of name, description, visibility, review_months (None: never), groups and editor_groups (names), people
-    ({username, role} each).
+    """Change any of name, description, visibility, review_months (None: never), groups and editor_groups (names),
+    people ({username, role} each).
 
     Groups that are no longer among `groups` are no editors either.
 
@@ -86,7 +86,7 @@ def _change(collection: Collection, changes: Mapping[str, Any], *, by: User | No
     if is_public and not was_public:
         if by is not None and not may_publish(by):
             raise PermissionDeniedError(MAY_NOT_PUBLISH, fields={"visibility": [MAY_NOT_PUBLISH]})
-        collection.approved = True  # by who makes it public and may do so
+        collection.approved = True  # by the person who makes it public and may do so
     elif not is_public:
         collection.approved = False
     try:

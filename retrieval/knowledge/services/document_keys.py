@@ -56,7 +56,9 @@ def document_put(
     metadata = metadata_clean({name: value for name, value in values.items() if name != "title"})
     existing = Document.objects.filter(collection=collection, content_hash=digest).first()
     if existing is not None and existing.superseded_at is not None:
-        document_delete(document=existing)  # an earlier version is in force again: it comes in anew
+        document_delete(
+            document=existing
+        )  # an earlier version is in force again: it comes in again
         existing = None
     replaces = _place(row) if existing is None else None
     created = document_create(

@@ -2,7 +2,7 @@
 
 Every write names the token of the lease, so that a worker who lost it can change nothing any more.
 
-Who is next is decided when a worker is free, not when a file comes in: a message to the workers means "take the next
+The next one is chosen when a worker is free, not when a file comes in: a message to the workers means "take the next
 job". Users take turns: first who has the fewest documents being read, of those who had the last turn the longest ago.
 One worker stays free for the next user. Jobs without a user are the site's own; they take turns like a user's, and may
 use every worker.

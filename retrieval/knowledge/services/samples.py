@@ -24,7 +24,7 @@ from retrieval.models import Collection, Document, SamplePreference
 logger = logging.getLogger(__name__)
 SAMPLES_DIR = Path(__file__).resolve().parents[2] / "samples"
 MARKER_NAME = "samples_loaded"
-FIRST_RUN = timedelta(days=1)  # in which a loading that broke off is gone on with
+FIRST_RUN = timedelta(days=1)  # in which a loading that broke off is resumed
 
 
 @cache

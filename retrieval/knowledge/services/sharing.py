@@ -87,7 +87,7 @@ def is_alone(document: Document) -> bool:
 def document_share_alone(*, document: Document, by: User) -> Collection:
     """The collection that holds this document alone, for sharing: its own already, or a new one into which it moves.
 
-    Who may read it where it is may go on doing so. Raises ConflictError, QuotaExceededError.
+    Its present readers stay its readers. Raises ConflictError, QuotaExceededError.
     """
     former = document.collection
     if is_alone(document):

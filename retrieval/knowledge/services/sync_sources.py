@@ -77,7 +77,7 @@ def sync_source_create(*, owner: User, kind: str, collection: str, **values: Any
 
 def sync_source_update(*, row: SyncSource, changes: Mapping[str, Any]) -> SyncSource:
     """Any of name, address, every_hours, username and password (both "": none), and of its kind's options. Another
-    address is looked at anew as a whole. On another server the stored credentials are dropped, since whoever may change
+    address is read from the start. On another server the stored credentials are dropped, since whoever may change
     the address need not know them; `row.lost_credentials` then says so. No hours any more ends a run. Raises
     InvalidInputError."""
     wrong: dict[str, list[str]] = {}

@@ -39,7 +39,7 @@ from retrieval.knowledge.sync.source import (
 from retrieval.knowledge.sync.web import PAGE_BYTES
 
 LOOK_S = 0.5  # between two calls of `check`
-HEAD_BYTES = MIB  # of what is told of an entry
+HEAD_BYTES = MIB  # of the report of an entry
 # Errors that a run treats each in its own way; others only say why the source can't be read.
 ERRORS: tuple[type[AppError], ...] = (ListingCutError, TooLargeError, UnsupportedFileError)
 DAMAGED = worded(

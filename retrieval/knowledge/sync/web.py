@@ -1,6 +1,6 @@
 """Web pages: those of a sitemap, or those that a page leads to on its own host and below its own path.
 
-robots.txt is heeded, number and depth are bounded, and of HTML the main text alone is taken (trafilatura).
+robots.txt is followed, number and depth are bounded, and of HTML the main text alone is taken (trafilatura).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`manage.py rebuild_index`: fill the index anew from the database; searches go on meanwhile."""
+"""`manage.py rebuild_index`: rebuild the index from the database; searches go on meanwhile."""
 
 from __future__ import annotations
 

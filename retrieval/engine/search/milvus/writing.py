@@ -1,4 +1,4 @@
-"""Who may write: one writer of a space at a time, across processes."""
+"""The right to write: one writer of a space at a time, across processes."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from retrieval.engine.text.quoting import (
 )
 from retrieval.engine.text.sentences import split_sentences
 from retrieval.engine.trace import degrade
-from retrieval.engine.values import Answer, Question, ScoredChunk, Source
+from retrieval.engine.values import Answer, AnswerSource, Question, ScoredChunk
 
 SHOWN_CHARS = 6000  # of the end of the beginning that the model is given
 _STOPS = tuple(".!?。！？…")
@@ -38,7 +38,7 @@ class PartialAnswer:
 
     question: Question
     text: str
-    sources: tuple[Source, ...]
+    sources: tuple[AnswerSource, ...]
 
 
 @step("generate")
@@ -95,7 +95,7 @@ class ContinuedWriter(AnswerWriter):
     async def finish(self, *, whole: bool = True) -> None:
         if text := self._joint.finish():
             await super().write(text)
-        if self._joint.joined:  # else nothing came, and nothing is cited anew
+        if self._joint.joined:  # else nothing came, and nothing more is cited
             await super().finish(whole=whole)
 
 

@@ -33,8 +33,8 @@ CHECKED_TIMEOUT_S = 1.0  # for a look into memory, and one into the database whe
 
 async def curated_answer(deps: Deps, question: Question) -> Answer | None:
     """The answer, streamed as one piece; None where none fits. A reply to a question that was asked back is no question
-    of its own, filters and attached files ask for other documents than those that were chosen, and who has an answer
-    written anew wants another one."""
+    of its own, filters and attached files ask for other documents than those that were chosen, and regenerating an
+    answer asks for another one."""
     asks_otherwise = (
         question.again
         or question.filters

@@ -49,7 +49,7 @@ from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import one_line, quote_history
 from retrieval.engine.text.sentences import QUESTION_MARKS
 from retrieval.engine.trace import degrade, note
-from retrieval.engine.values import Answer, Query, Question, RememberedFact, Source
+from retrieval.engine.values import Answer, AnswerSource, Query, Question, RememberedFact
 
 NAMES_SHOWN = 8  # collections
 # Cosine by the built-in model from which a passage is near in meaning. Over the sample handbook greetings in six
@@ -134,7 +134,7 @@ async def _help_alone(deps: Deps, question: Question) -> Answer:
 
 @step("generate")
 async def _with_nearest(
-    deps: Deps, question: Question, sources: tuple[Source, ...], *, why: Reason
+    deps: Deps, question: Question, sources: tuple[AnswerSource, ...], *, why: Reason
 ) -> Answer:
     """The help below the passages as they stand, where they are asked for or near; else they are listed under it. The
     sign of a question decides what stands first, and leaves nothing out."""
@@ -163,7 +163,7 @@ async def _with_nearest(
     return answer
 
 
-async def _are_near(deps: Deps, question: Question, sources: Sequence[Source]) -> bool:
+async def _are_near(deps: Deps, question: Question, sources: Sequence[AnswerSource]) -> bool:
     """Whether one of them is; no where that can't be found out, which the running step's entry says."""
     try:
         async with asyncio.timeout(EMBEDDING_TIMEOUT_S):

@@ -34,7 +34,7 @@ from retrieval.engine.steps.step import step
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import one_line, quote_history, quote_source
 from retrieval.engine.trace import degrade, note
-from retrieval.engine.values import Answer, Question, ScoredChunk, Source
+from retrieval.engine.values import Answer, AnswerSource, Question, ScoredChunk
 
 PROMPTS: Mapping[WayOut, str] = {
     "ask_back": "generate",
@@ -70,7 +70,7 @@ async def generate(
     deps: Deps,
     question: Question,
     passages: Sequence[ScoredChunk],
-    sources: tuple[Source, ...],
+    sources: tuple[AnswerSource, ...],
     author: Author,
     writer: AnswerWriter,
     *,
@@ -110,7 +110,7 @@ async def generate(
 
 def written_answer(
     text: str,
-    sources: Sequence[Source],
+    sources: Sequence[AnswerSource],
     ended: StreamOutcome,
     *,
     reason: Reason | None = None,
@@ -140,7 +140,7 @@ def written_answer(
 async def _passages(
     deps: Deps,
     question: Question,
-    sources: tuple[Source, ...],
+    sources: tuple[AnswerSource, ...],
     *,
     reason: Reason | None,
 ) -> Answer:

@@ -1,7 +1,7 @@
 """The joint between the beginning of an answer and its continuation.
 
-A model that is asked to go on often says the last words again, or begins a word anew that was cut in half. The joint
-takes out what is there already, and puts the blank or the line's end that belongs between the two parts.
+A model that is asked to go on often says the last words again, or repeats a word from its start that was cut in half.
+The joint takes out what is there already, and puts the blank or the line's end that belongs between the two parts.
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ from retrieval.engine.text.statements import headed_statements_of
 from retrieval.engine.text.term_weights import term_weights
 from retrieval.engine.values import (
     HEADING_JOIN,
+    AnswerSource,
     GroundedSentence,
     Question,
     SearchScope,
     SentenceEvidence,
-    Source,
     StoredChunk,
 )
 
@@ -63,9 +63,9 @@ class Shown:
 async def show_passages(
     deps: Deps,
     question: Question,
-    shown: Sequence[Source],
+    shown: Sequence[AnswerSource],
     *,
-    among: Sequence[Source],
+    among: Sequence[AnswerSource],
     chars: int,
 ) -> Shown:
     """Each in at most so many characters of its document around its best statement. among: all that was found, which
@@ -74,7 +74,7 @@ async def show_passages(
     return await asyncio.to_thread(_shown, question, places, among, deps.language, chars)
 
 
-def best_sources(sources: Sequence[Source]) -> list[Source]:
+def best_sources(sources: Sequence[AnswerSource]) -> list[AnswerSource]:
     """The best one, and those that come near it in score from other places, at most SHOWN. sources: best first."""
     if not sources:
         return []
@@ -93,7 +93,7 @@ def best_sources(sources: Sequence[Source]) -> list[Source]:
     return chosen
 
 
-def _score(source: Source) -> float:
+def _score(source: AnswerSource) -> float:
     return source.scores.final or 0.0
 
 
@@ -167,7 +167,7 @@ class _Place:
     """A source in its document. text: its own, which begins at `start`, and what stands before and after it. head: of
     the table that the text begins inside of, where it does."""
 
-    source: Source
+    source: AnswerSource
     text: str
     start: int = 0
     head: tuple[str, ...] = ()
@@ -180,7 +180,7 @@ class _Place:
 def _shown(
     question: Question,
     places: Sequence[_Place],
-    among: Sequence[Source],
+    among: Sequence[AnswerSource],
     language: Language,
     chars: int,
 ) -> Shown:
@@ -244,7 +244,9 @@ def _path(chunk: StoredChunk, text: str, start: int) -> list[str]:
     ]
 
 
-async def _in_documents(deps: Deps, sources: Sequence[Source], scope: SearchScope) -> list[_Place]:
+async def _in_documents(
+    deps: Deps, sources: Sequence[AnswerSource], scope: SearchScope
+) -> list[_Place]:
     """Each with the chunks beside it; one read."""
     wanted: set[tuple[str, int]] = set()
     for source in sources:
@@ -262,7 +264,7 @@ async def _in_documents(deps: Deps, sources: Sequence[Source], scope: SearchScop
     return [_in_document(source, beside) for source in sources]
 
 
-def _in_document(source: Source, beside: Mapping[tuple[str, int], StoredChunk]) -> _Place:
+def _in_document(source: AnswerSource, beside: Mapping[tuple[str, int], StoredChunk]) -> _Place:
     chunk = source.chunk
     first, last = chunk.places
     text = chunk.text

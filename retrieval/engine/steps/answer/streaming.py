@@ -18,14 +18,14 @@ from retrieval.engine.steps.grounding.claims import brackets_of
 from retrieval.engine.text.fences import Unwrapper
 from retrieval.engine.text.phrases import ScriptKeeper
 from retrieval.engine.text.quoting import estimate_tokens
-from retrieval.engine.values import Source
+from retrieval.engine.values import AnswerSource
 
 MAX_PIECES_AFTER_VERDICT = 40  # pieces behind a verdict: a reply that ends by itself leaves its connection open for the next
 
 
 class AnswerWriter:
     """Emits a model's answer, a Chinese one in the script of the answer's language. Each sentence gets the citations of
-    the passages that bear it out, when it is complete; the model's own markers are a hint (`steps.grounding`).
+    the passages that support it, when it is complete; the model's own markers are a hint (`steps.grounding`).
 
     text: what has been emitted. may_refuse: the reply may be a verdict in place of an answer; sources go to the reader
     before the first word of an answer, not at all where the model refuses.
@@ -35,7 +35,7 @@ class AnswerWriter:
         self,
         deps: Deps,
         *,
-        sources: Sequence[Source],
+        sources: Sequence[AnswerSource],
         question: str,
         may_refuse: bool = False,
     ) -> None:
@@ -89,7 +89,8 @@ class AnswerWriter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who writes. room: tokens that the passages may have; None: no model reads them, for the reason in `failure`."""
+    """An answer's writer. room: tokens that passages may have; None: no model reads them, for the reason in
+    `failure`."""
 
     model: ChatModel | None = None
     room: int | None = None

@@ -20,7 +20,7 @@ from retrieval.engine.steps.documents.read import WholeDocument
 from retrieval.engine.text.analysis import analyze
 from retrieval.engine.text.phrases import Language, in_script_of, phrase
 from retrieval.engine.text.quoting import one_line
-from retrieval.engine.values import Scores, Source, StoredChunk
+from retrieval.engine.values import AnswerSource, Scores, StoredChunk
 
 ALIKE = 0.4  # share of both sentences' terms (Dice), under the same heading, from which one became the other
 ALIKE_ELSEWHERE = 0.6
@@ -61,7 +61,7 @@ class Comparison:
 
     @property
     def of_versions(self) -> bool:
-        """Whether the two have enough in common for their differences to be told one by one."""
+        """Whether the two have enough in common for their differences to be listed one by one."""
         common = self.same + self.count("changed")
         return common > 0 and common >= VERSIONS * (
             common + min(self.count("new"), self.count("gone"))
@@ -194,7 +194,7 @@ class Quoted:
     """`text`: with markers. `sources`: cited, in the order of their markers. lines: how many."""
 
     text: str
-    sources: tuple[Source, ...]
+    sources: tuple[AnswerSource, ...]
     lines: int
 
 
@@ -317,7 +317,7 @@ def quoted(
     if shown < len(lines):
         text += ["", phrase("shown", language, shown=shown, count=len(lines))]
     sources = [
-        Source(marker=number, chunk=chunk, scores=Scores(), cited=True)
+        AnswerSource(marker=number, chunk=chunk, scores=Scores(), cited=True)
         for number, chunk in enumerate(chunks.values(), start=1)
     ]
     return Quoted("\n".join(text).strip(), tuple(sources), shown)

@@ -11,7 +11,7 @@ from retrieval.engine.text.count_sentences import count_sentences
 from retrieval.engine.text.mentions import Mention, mentions_of, shown_around
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.text.records import column_key
-from retrieval.engine.values import Scores, Source
+from retrieval.engine.values import AnswerSource, Scores
 from retrieval.engine.values.counting import (
     CountedRow,
     CountEvidence,
@@ -34,17 +34,17 @@ OPERATORS = {
 }
 
 
-def count_sources(result: CountResult) -> tuple[Source, ...]:
+def count_sources(result: CountResult) -> tuple[AnswerSource, ...]:
     """Each passage once, numbered in the order of the rows."""
     chunks = {one.chunk.chunk_id: one.chunk for row in result.rows for one in row.evidence}
     return tuple(
-        Source(marker=marker, chunk=chunk, scores=Scores(), cited=True)
+        AnswerSource(marker=marker, chunk=chunk, scores=Scores(), cited=True)
         for marker, chunk in enumerate(chunks.values(), start=1)
     )
 
 
 def count_text(
-    deps: Deps, filter_: CountFilter, result: CountResult, sources: Sequence[Source]
+    deps: Deps, filter_: CountFilter, result: CountResult, sources: Sequence[AnswerSource]
 ) -> str:
     """In the answer's language."""
     number = f"**{result.total:,}**"
@@ -108,7 +108,7 @@ def _table(
     deps: Deps,
     filter_: CountFilter,
     result: CountResult,
-    sources: Sequence[Source],
+    sources: Sequence[AnswerSource],
     names: Sequence[str],
 ) -> list[str]:
     """names: columns that are shown; none where documents are listed."""

@@ -1,7 +1,7 @@
 """Notes: where documents do not fit one prompt, the model notes what each part says, and writes from the notes (map and
 reduce).
 
-A note that its own passages do not bear out is dropped (`align`), so that none can carry an invention into the answer;
+A note that its own passages do not support is dropped (`align`), so that none can carry an invention into the answer;
 each of the others keeps the chunk that it came from. Where the model made no note, the first sentences stand.
 """
 
@@ -32,7 +32,7 @@ from retrieval.engine.steps.grounding.alignment import align
 from retrieval.engine.steps.step import step
 from retrieval.engine.text.quoting import one_line
 from retrieval.engine.trace import note
-from retrieval.engine.values import Scores, Source
+from retrieval.engine.values import AnswerSource, Scores
 
 NOTES_OF_PART = 6  # at most
 POINT_CHARS = 200  # of a note
@@ -104,10 +104,10 @@ def _borne_out(
     points: Sequence[tuple[int, str]], part: Sequence[Excerpt], question: str
 ) -> list[Excerpt]:
     """The notes that a passage of the part says, in the passages' order."""
-    sources: list[Source] = []
+    sources: list[AnswerSource] = []
     for number, excerpt in enumerate(part, start=1):
         chunk = replace(excerpt.chunk, heading=excerpt.heading, text=excerpt.text)
-        sources.append(Source(marker=number, chunk=chunk, scores=Scores()))
+        sources.append(AnswerSource(marker=number, chunk=chunk, scores=Scores()))
     selection: dict[str, int] = {}
     for passage, point in points:
         if markers := align(point, sources, question=question, hints=(passage,)):

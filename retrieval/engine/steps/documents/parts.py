@@ -13,7 +13,7 @@ from retrieval.engine.steps.documents.excerpts import Excerpt
 from retrieval.engine.steps.step import try_call
 from retrieval.engine.text.phrases import Language, in_script_of
 from retrieval.engine.text.quoting import attribute
-from retrieval.engine.values import Scores, Source
+from retrieval.engine.values import AnswerSource, Scores
 
 MOST_SOURCES = 40  # passages that one answer may cite
 MOST_PARTS = 40  # calls that read a document
@@ -43,11 +43,11 @@ def fit_one_prompt(excerpts: Sequence[Excerpt], room: int) -> bool:
     )
 
 
-def sources_of(excerpts: Iterable[Excerpt]) -> tuple[Source, ...]:
+def sources_of(excerpts: Iterable[Excerpt]) -> tuple[AnswerSource, ...]:
     """Their chunks, each once, with markers from 1."""
     chunks = {excerpt.chunk.chunk_id: excerpt.chunk for excerpt in excerpts}
     return tuple(
-        Source(marker=number, chunk=chunk, scores=Scores())
+        AnswerSource(marker=number, chunk=chunk, scores=Scores())
         for number, chunk in enumerate(chunks.values(), start=1)
     )
 
@@ -84,8 +84,8 @@ async def read_parts(
     parts: Sequence[Sequence[Excerpt]],
     read: Callable[[Sequence[Excerpt]], Coroutine[Any, Any, Result]],
 ) -> Readings[Result]:
-    """The first MOST_PARTS, as many at a time as the site asks its model server at once; after each it is told how far
-    it is. The running step's entry says why a part could not be read."""
+    """The first MOST_PARTS, as many at a time as the site asks its model server at once; each reports the
+    progress. The running step's entry says why a part could not be read."""
     limiter = asyncio.Semaphore(deps.settings.ollama.max_concurrency)
     sections = parts[-1][-1].section + 1
     done = list[tuple[int, Result | None]]()

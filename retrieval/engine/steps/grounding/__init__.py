@@ -1,4 +1,4 @@
-"""Grounding: which passages bear out a sentence of an answer, whatever the model cited, and how far they do.
+"""Grounding: which passages support a sentence of an answer, whatever the model cited, and how far they do.
 
 - `overlap`: how much of a statement a passage holds, and where. Words are compared as the index has them (stems;
   Traditional Chinese as Simplified), numbers by their value (`retrieval.engine.text.numbers`).

@@ -23,7 +23,7 @@ from retrieval.engine.steps.grounding.overlap import (
 )
 from retrieval.engine.text.analysis import query_terms
 from retrieval.engine.text.term_weights import held_share
-from retrieval.engine.values import Source
+from retrieval.engine.values import AnswerSource
 
 NEAR_SHARE = 0.7  # of a passage's score: its best two neighbouring sentences
 WHOLE_SHARE = 0.3  # the whole of it
@@ -44,12 +44,12 @@ EMBEDDER_IS_SLOW = Reason("slow_embedder", {"timeout_s": EMBEDDING_TIMEOUT_S})
 
 def align(
     statement: str,
-    sources: Sequence[Source],
+    sources: Sequence[AnswerSource],
     *,
     question: str,
     hints: Collection[int] = (),
 ) -> tuple[int, ...]:
-    """Markers of the passages that bear it out, ascending; empty where none is near.
+    """Markers of the passages that support it, ascending; empty where none is near.
 
     A sentence in another language than all of its passages keeps the model's own markers, as does one that is too
     short to be looked up.
@@ -70,7 +70,7 @@ class Citations:
 
 def _by_words(
     statement: str,
-    sources: Sequence[Source],
+    sources: Sequence[AnswerSource],
     *,
     question: str,
     hints: Collection[int],
@@ -116,14 +116,16 @@ def _score(found: Overlap, *, context: Mapping[str, float], rank: int) -> float:
     return by_sentence + by_question - RANK * rank
 
 
-def _believed(statement: str, sources: Sequence[Source], hints: Collection[int]) -> tuple[int, ...]:
+def _believed(
+    statement: str, sources: Sequence[AnswerSource], hints: Collection[int]
+) -> tuple[int, ...]:
     """The model's own markers, of a sentence that words can say nothing about."""
     if not _is_beyond_words(statement, sources):
         return ()
     return tuple(sorted({source.marker for source in sources}.intersection(hints))[:MOST])
 
 
-def _is_beyond_words(statement: str, sources: Sequence[Source]) -> bool:
+def _is_beyond_words(statement: str, sources: Sequence[AnswerSource]) -> bool:
     return not query_terms(statement) or not is_comparable(
         statement, [source.chunk for source in sources]
     )
@@ -143,7 +145,7 @@ class Aligner:
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[AnswerSource],
         *,
         question: str,
         models: Models | None = None,

@@ -13,7 +13,7 @@ from retrieval.engine.text.statements import (
     headed_statements_of,
     leading_signs,
 )
-from retrieval.engine.values import Source
+from retrieval.engine.values import AnswerSource
 
 _WORD = re.compile(r"[^\W_]")
 _LEADING_MARKERS = re.compile(r"(?:\s*+\[\d{1,3}\](?![(\[]))++[\s.,;:，。；]*+")
@@ -31,7 +31,7 @@ class Claim:
     markers: tuple[int, ...]
 
 
-def brackets_of(sources: Sequence[Source]) -> Brackets:
+def brackets_of(sources: Sequence[AnswerSource]) -> Brackets:
     return Brackets.of([(source.marker, source.chunk.text) for source in sources])
 
 

@@ -24,7 +24,7 @@ from retrieval.engine.steps.step import step, try_call
 from retrieval.engine.text.markers import without_citations
 from retrieval.engine.text.quoting import one_line, quote_source
 from retrieval.engine.trace import note, skip
-from retrieval.engine.values import Answer, GroundedSentence, Source, SupportLevel
+from retrieval.engine.values import Answer, AnswerSource, GroundedSentence, SupportLevel
 
 PATIENCE = 0.75  # of a structured call's time limit, that `done` may wait for each of its calls
 MOST_SENTENCES = 20
@@ -115,18 +115,18 @@ def _limit_s(deps: Deps) -> float:
     return PATIENCE * deps.settings.ollama.structured_timeout_s
 
 
-def _quoted(sources: Sequence[Source]) -> str:
+def _quoted(sources: Sequence[AnswerSource]) -> str:
     return "\n\n".join(quote_source(source.marker, source.chunk) for source in sources)
 
 
-def _shown(answer: Answer) -> Sequence[Source]:
+def _shown(answer: Answer) -> Sequence[AnswerSource]:
     """What is cited, and where that is little the best beside it: alone, a passage on the subject looks right."""
     cited = _cited(answer)
     others = [source for source in answer.sources if not source.cited]
     return [*cited, *others[: max(0, LEAST_PASSAGES - len(cited))]]
 
 
-def _cited(answer: Answer) -> Sequence[Source]:
+def _cited(answer: Answer) -> Sequence[AnswerSource]:
     return [source for source in answer.sources if source.cited]
 
 

@@ -36,7 +36,7 @@ async def quoted(deps: Deps, passages: Sequence[ScoredChunk]) -> list[str]:
 def rank(passages: Sequence[ScoredChunk], scores: Sequence[float]) -> tuple[ScoredChunk, ...]:
     """By score × boost^BOOST_SHARE; equal ones stay in the order that retrieval and ratings gave them.
 
-    A judge reads the text anew and knows nothing of what users rated, so a part of their boost counts on. It moves
+    A judge reads the text alone and knows nothing of what users rated, so a part of their boost counts on. It moves
     passages, not verdicts: `rerank` stays the judge's own score.
     """
     judged = []

@@ -25,7 +25,7 @@ from retrieval.engine.steps.query.named_filters import prefer_what_is_named
 from retrieval.engine.steps.query.queries import initial_queries
 from retrieval.engine.steps.retrieve.search import breadth, search_documents
 from retrieval.engine.text.quoting import estimate_tokens
-from retrieval.engine.values import Answer, Question, ScoredChunk, Source
+from retrieval.engine.values import Answer, AnswerSource, Question, ScoredChunk
 
 BEGINNING_TOKENS = 60  # of an answer, by which it is judged
 Outcome = Literal["answered", "nothing_found", "refused", "unsupported", "failed"]
@@ -36,7 +36,7 @@ class Trial:
     """sources: what the beginning of its answer cites; empty unless it is answered."""
 
     outcome: Outcome
-    sources: tuple[Source, ...] = ()
+    sources: tuple[AnswerSource, ...] = ()
 
 
 async def try_question(deps: Deps, question: Question) -> Trial:

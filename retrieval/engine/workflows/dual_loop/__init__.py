@@ -19,9 +19,9 @@
 Inner loop: hierarchical_search, direct_chunk_search and web_search, each once (`tried_routes`). Nothing found in the
 documents goes on to the web by itself. Only a model's word refuses or asks back.
 Outer loop: an answer is written to the end, graded, looked at a second time, and only then sent, so that no reader sees
-text that is taken back; what happens meanwhile is told by the steps' events. A corrective round searches with new
-words, so every strategy is open again in it, and what was found is judged anew. One that the second look does not
-confirm is searched for and written anew once. What is worth remembering is written down after the answer was sent, and
+text that is taken back; the steps' events show what happens meanwhile. A corrective round searches with new
+words, so every strategy is open again in it, and what was found is judged again. One that the second look does not
+confirm is searched for and written once more. What is worth remembering is written down after the answer was sent, and
 condensed by a worker later.
 """
 

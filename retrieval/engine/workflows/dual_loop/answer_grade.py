@@ -88,7 +88,7 @@ async def _ask(deps: Deps, question: str, answer: Answer) -> AnswerGrade:
 
 
 def supported_share(answer: Answer) -> float:
-    """The share of the answer's statements that their passages bear out, 0..1; one that can't be checked counts half,
+    """The share of the answer's statements that their passages support, 0..1; one that can't be checked counts half,
     and so does an answer that makes none."""
     verdicts = [0.5 if one.supported is None else float(one.supported) for one in answer.grounding]
     return fmean(verdicts or [0.5])

@@ -60,7 +60,7 @@ from retrieval.engine.workflows.dual_loop.strategies import (
     wanting_web,
 )
 
-MAX_CORRECTIONS = 2  # times that a rejected answer is searched and written anew
+MAX_CORRECTIONS = 2  # times that a rejected answer is searched and written again
 TIMEOUT_S = 240.0  # a whole answer
 
 

@@ -188,7 +188,7 @@ def next_way(deps: Deps, state: State) -> tuple[Problem | None, Remedy] | None:
 async def generate(state: State, runtime: Runtime[Deps]) -> State:
     """The answer, or why the writing model says that the best passages don't answer.
 
-    One that the second look does not confirm is searched for once more, and written anew behind it.
+    One that the second look does not confirm is searched for once more, and rewritten behind it.
     """
     deps = runtime.context
     question = state["question"]

@@ -108,7 +108,7 @@ def recognised_pages(
             if time.monotonic() >= deadline:
                 break
         except (pypdfium2.PdfiumError, OSError, subprocess.SubprocessError):
-            continue  # it stays among those that failed, which the document tells of
+            continue  # it stays among those that failed, which the document reports
     if is_slow and is_all and not any(page.blocks for page in pages.values()):
         raise DocumentUnreadableError(TOO_SLOW)
     return pages

@@ -1,4 +1,4 @@
-"""Markdown: its blocks are told apart by markdown-it-py, and stay as they are written but for HTML and tables.
+"""Markdown: markdown-it-py distinguishes its blocks, and stay as they are written but for HTML and tables.
 
 HTML in it goes through the reader of HTML, a table is a grid. Inline markup is read in headings alone, so that long
 texts are read in the time of their lines.

@@ -1,6 +1,6 @@
 """Tables of a PDF's page without lines: runs of rows that have their columns in common.
 
-Text in columns that is no table is told from one by its lines, which fill their columns.
+Text in columns that is no table differs from one by its lines, which fill their columns.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class ColumnFinder:
         self._lines = dict(lines)
         words = [(piece, at) for at, line in lines if line.turn == 0 for piece in line.pieces]
         self._rows = [_parted(row) for row in rows_of(words)]
-        self._gone: set[int] = set()  # lines that are told anew
+        self._gone: set[int] = set()  # lines that are read again
 
     def read(self) -> list[Placed]:
         placed: list[Placed] = []

@@ -1,4 +1,4 @@
-"""What pdfium tells of an object that is drawn on a page."""
+"""What pdfium knows about an object that is drawn on a page."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from retrieval.engine.providers.registry import ModelRegistry
 from retrieval.engine.text.analysis import analyze
 from retrieval.engine.trace import StepRecord, Trace
 from retrieval.engine.values import (
+    AnswerSource,
     CollectionRef,
     EmbeddingSpace,
     Question,
@@ -24,7 +25,6 @@ from retrieval.engine.values import (
     Scores,
     SearchFilters,
     SearchScope,
-    Source,
     StoredChunk,
     Vocabulary,
 )
@@ -194,7 +194,7 @@ class Events:
         self.log.append(("tool", tool))
         self.told.append(content)
 
-    async def sources_chosen(self, sources: Sequence[Source]) -> None:
+    async def sources_chosen(self, sources: Sequence[AnswerSource]) -> None:
         self.log.append(("sources", tuple(sources)))
 
     async def chunk(self, content: str) -> None:

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from retrieval.engine.steps.memory import cited_statement, quote_memories, unfit
-from retrieval.engine.values import Answer, RememberedFact, Scores, Source
+from retrieval.engine.values import Answer, AnswerSource, RememberedFact, Scores
 from tests.retrieval.engine.steps.fakes import chunk
 
 
 def answered(text: str, *, cited: bool = True, **fields: Any) -> Answer:
-    source = Source(marker=1, chunk=chunk(1, "The fee is EUR 55."), scores=Scores(), cited=cited)
+    source = AnswerSource(
+        marker=1, chunk=chunk(1, "The fee is EUR 55."), scores=Scores(), cited=cited
+    )
     return Answer(**{"decision": "ANSWER", "text": text, "sources": (source,), **fields})
 
 

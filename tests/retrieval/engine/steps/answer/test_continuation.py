@@ -13,7 +13,7 @@ from retrieval.engine.steps.answer.continuation import PartialAnswer
 from retrieval.engine.steps.answer.joint import OverlapStripper
 from retrieval.engine.text.quoting import estimate_tokens
 from retrieval.engine.trace import Trace
-from retrieval.engine.values import Answer, Source
+from retrieval.engine.values import Answer, AnswerSource
 from retrieval.engine.workflows.base import continue_answer, require_writer
 from tests.retrieval.engine.steps.fakes import Events, ask, make_tools, scored
 
@@ -21,14 +21,14 @@ QUESTION = "What does a resit cost, and how is it paid?"
 FIRST = scored(1, "A resit costs EUR 55. The resit fee is paid online by card.", title="Exams")
 SECOND = scored(2, "The library opens at eight.", title="Library")
 SOURCES = tuple(
-    Source(marker=at, chunk=hit.chunk, scores=hit.scores)
+    AnswerSource(marker=at, chunk=hit.chunk, scores=hit.scores)
     for at, hit in enumerate((FIRST, SECOND), 1)
 )
 BEGINNING = "A resit costs EUR 55 [1]. The resit fee is paid"
 
 
 async def continued(
-    text: str = BEGINNING, sources: tuple[Source, ...] = SOURCES
+    text: str = BEGINNING, sources: tuple[AnswerSource, ...] = SOURCES
 ) -> tuple[Answer, Events, Trace]:
     events = Events()
     trace = Trace(events)
@@ -46,7 +46,7 @@ async def test_many_long_passages_are_cut_to_the_window(online: Any, rag_setting
     rag_settings(ollama={"num_ctx": 2048})
     online.reply(text="online.")
     long = tuple(
-        Source(
+        AnswerSource(
             marker=at, chunk=scored(at, "The fee is paid online. " * 50).chunk, scores=FIRST.scores
         )
         for at in range(1, 7)

@@ -13,7 +13,7 @@ from retrieval.engine.steps.answer.quote import (
     best_statements,
     show_passages,
 )
-from retrieval.engine.values import Scores, Source, StoredChunk
+from retrieval.engine.values import AnswerSource, Scores, StoredChunk
 from tests.retrieval.engine.steps.document_reader import MemoryReader
 from tests.retrieval.engine.steps.fakes import ask, cut, make_tools
 
@@ -32,7 +32,7 @@ Keys are handed in by noon.
 """
 
 
-def source(marker: int, text: str, *, score: float = 0.0, **facts: object) -> Source:
+def source(marker: int, text: str, *, score: float = 0.0, **facts: object) -> AnswerSource:
     fields = {
         "title": "Housing Policy",
         "file_name": "housing.md",
@@ -41,10 +41,14 @@ def source(marker: int, text: str, *, score: float = 0.0, **facts: object) -> So
         **facts,
     }
     chunk = StoredChunk(chunk_id=str(marker), collection_id="c1", text=text, **fields)
-    return Source(marker=marker, chunk=chunk, scores=Scores(final=score or 1.0 / (1 + marker)))
+    return AnswerSource(
+        marker=marker, chunk=chunk, scores=Scores(final=score or 1.0 / (1 + marker))
+    )
 
 
-async def shown(question: str, *sources: Source, chars: int = SHOWN_CHARS, **parts: object) -> str:
+async def shown(
+    question: str, *sources: AnswerSource, chars: int = SHOWN_CHARS, **parts: object
+) -> str:
     deps = make_tools(settings.RAG, **parts)
     return (await show_passages(deps, ask(question), sources, among=sources, chars=chars)).text
 
@@ -91,7 +95,7 @@ async def test_what_stands_beside_a_passage_in_its_document_is_shown_around_its_
         "A deposit of EUR 300 is paid first.",
         gap=2,
     )
-    found = Source(marker=1, chunk=first, scores=Scores(final=1.0))
+    found = AnswerSource(marker=1, chunk=first, scores=Scores(final=1.0))
     text = await shown(
         "What does a room in Lakeside cost?", found, documents=MemoryReader([first, second])
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from retrieval.engine.values import Scores, Source
+from retrieval.engine.values import AnswerSource, Scores
 from tests.retrieval.engine.steps.fakes import chunk
 
 ENGLISH = (
@@ -133,8 +133,8 @@ PASSAGES = (
 )
 
 
-def sources_of(*texts: str) -> tuple[Source, ...]:
+def sources_of(*texts: str) -> tuple[AnswerSource, ...]:
     return tuple(
-        Source(marker=number, chunk=chunk(number, text), scores=Scores(final=1 / number))
+        AnswerSource(marker=number, chunk=chunk(number, text), scores=Scores(final=1 / number))
         for number, text in enumerate(texts, start=1)
     )

@@ -12,12 +12,12 @@ from django.conf import settings
 from retrieval.engine.errors import EmbeddingUnavailableError
 from retrieval.engine.providers.builtin import BuiltinEmbedder, embed_texts
 from retrieval.engine.steps.grounding.alignment import Aligner, align
-from retrieval.engine.values import EmbeddingSpace, Scores, Source
+from retrieval.engine.values import AnswerSource, EmbeddingSpace, Scores
 from tests.retrieval.engine.steps.fakes import HANDBOOK, chunk, make_tools
 from tests.retrieval.engine.steps.grounding.languages import ENGLISH, PASSAGES, Passage, sources_of
 
 SOURCES = tuple(
-    Source(marker=number, chunk=one, scores=Scores())
+    AnswerSource(marker=number, chunk=one, scores=Scores())
     for number, one in enumerate(HANDBOOK, start=1)
 )
 HINTS = [(), (1,), (2,), (6,), (3, 5)]
@@ -163,9 +163,9 @@ REFUSALS = [
 ]
 
 
-def quoted(*texts: str) -> tuple[Source, ...]:
+def quoted(*texts: str) -> tuple[AnswerSource, ...]:
     return tuple(
-        Source(marker=number, chunk=chunk(number, text), scores=Scores())
+        AnswerSource(marker=number, chunk=chunk(number, text), scores=Scores())
         for number, text in enumerate(texts, start=1)
     )
 

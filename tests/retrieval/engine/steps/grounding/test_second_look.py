@@ -11,7 +11,7 @@ from django.conf import settings
 from retrieval.engine.deps import Deadline
 from retrieval.engine.steps.grounding.second_look import MOST_PASSAGES, second_look
 from retrieval.engine.steps.grounding.verify import verify
-from retrieval.engine.values import Answer, Scores, Source
+from retrieval.engine.values import Answer, AnswerSource, Scores
 from tests.retrieval.engine.steps.fakes import chunk, make_tools
 from tests.retrieval.engine.workflows.runs import judgement
 
@@ -27,7 +27,7 @@ TWO = "A late resit costs EUR 55 [1]. Registration for resits closes on 1 July [
 
 def written(text: str = TWO, **fields: Any) -> Answer:
     sources = tuple(
-        Source(marker=number, chunk=one, scores=Scores(), cited=f"[{number}]" in text)
+        AnswerSource(marker=number, chunk=one, scores=Scores(), cited=f"[{number}]" in text)
         for number, one in enumerate((FEES, HALLS), start=1)
     )
     return replace(Answer(decision="ANSWER", text=text, sources=sources, model="m"), **fields)
@@ -79,7 +79,7 @@ async def test_the_model_is_shown_the_question_the_sentences_and_what_they_cite(
     online.reply(structured=True, json={"supported": [True, True], "answers": True})
     others = [chunk(number, f"Rule {number}: the gate is shut at night.") for number in range(2, 8)]
     sources = tuple(
-        Source(marker=number, chunk=one, scores=Scores(), cited=number == 1)
+        AnswerSource(marker=number, chunk=one, scores=Scores(), cited=number == 1)
         for number, one in enumerate((FEES, *others), start=1)
     )
     await looked_at(written(sources=sources))
@@ -148,7 +148,7 @@ async def test_a_setting_switches_it_off(online, rag_settings) -> None:
 
 async def test_what_rests_on_many_passages_is_not_looked_at(online) -> None:
     many = tuple(
-        Source(
+        AnswerSource(
             marker=number,
             chunk=chunk(number, "A late resit costs EUR 55."),
             scores=Scores(),

@@ -5,7 +5,7 @@ from django.conf import settings
 
 from retrieval.engine.reasons import Reason
 from retrieval.engine.steps.grounding.verify import verify
-from retrieval.engine.values import Answer, Scores, Source
+from retrieval.engine.values import Answer, AnswerSource, Scores
 from tests.retrieval.engine.steps.fakes import chunk, make_tools
 from tests.retrieval.engine.steps.grounding.languages import ENGLISH, PASSAGES, Passage, sources_of
 
@@ -22,7 +22,7 @@ def written(
     text: str, *, model: str = "m", partial: bool = False, passages=(FEES, HALLS)
 ) -> Answer:
     sources = tuple(
-        Source(marker=number, chunk=one, scores=Scores(), cited=f"[{number}]" in text)
+        AnswerSource(marker=number, chunk=one, scores=Scores(), cited=f"[{number}]" in text)
         for number, one in enumerate(passages, start=1)
     )
     return Answer(decision="ANSWER", text=text, sources=sources, model=model, partial=partial)
