@@ -32,7 +32,7 @@ class Feedback(Protocol):
         self, *, user: User, searched: QuerySet[Document], limit: int
     ) -> list[str]:
         """Questions whose answers people have checked, newest first, of those that cite these documents alone. Of those
-        that are in the words of who asked them only the user's own."""
+        that are in their asker's words only the user's own."""
         ...
 
     def test_questions(self, *, user: User, searched: QuerySet[Document], limit: int) -> list[str]:

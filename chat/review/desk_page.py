@@ -24,7 +24,7 @@ View = Callable[..., HttpResponse]
 def desk_page(
     *rights: Right, methods: Sequence[str] = ("GET", "HEAD"), query: Sequence[str] | None = None
 ) -> Callable[[View], View]:
-    """The view gets `access`. Strangers sign in first, who has no business here finds nothing, staff is told why.
+    """The view gets `access`. Strangers sign in first, people without a role find nothing, staff learn why.
 
     query: the parameters that the page reads; another one is refused, since a misspelt filter would show everything.
     """

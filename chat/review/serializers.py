@@ -64,7 +64,7 @@ class CompareQuery(DaysQuery):
 
 # ------------------------------------------------------------------------------------------------ what is answered
 class ReviewSerializer(serializers.Serializer[Any]):
-    """An answer in the queue. user: null for who does not see names."""
+    """An answer in the queue. user: null without the right to names."""
 
     message_id = serializers.UUIDField()
     session_id = serializers.UUIDField()
@@ -151,7 +151,7 @@ class PercentilesSerializer(serializers.Serializer[Any]):
 
 class FiguresSerializer(serializers.Serializer[Any]):
     """Counts of answers. cut: broken off or failed, too; unconfirmed: a second look does not confirm it;
-    weak: with a sentence that its sources do not bear out; degraded: a fallback served; flagged: with a remark, or a
+    weak: with a sentence that its sources do not support; degraded: a fallback served; flagged: with a remark, or a
     tag that names a fault; rated: the answer itself, whatever was said of its sources; rated_good, rated_bad: 4 or 5,
     1 or 2."""
 

@@ -219,7 +219,7 @@ def assistant_make_default(*, assistant: Assistant, by: User, default: bool) -> 
         raise PermissionDeniedError
     if default and (assistant.owner_id is not None or assistant.visibility != PUBLIC):
         raise ConflictError(ONLY_SITES)
-    # Row by row: the log of what staff change is told by each.
+    # Row by row: the log of what staff change hears of each.
     for former in Assistant.objects.filter(is_default=True).exclude(pk=assistant.pk):
         former.is_default = False
         former.save(update_fields=["is_default"])

@@ -84,7 +84,7 @@ def curated_save(
 
 
 def _is_as_asked(answer: CuratedAnswer, question: str, asked: str) -> bool | None:
-    """Whether the question is in the words of who asked it. None: it is as it was, and nobody knows."""
+    """Whether the question is in its asker's words. None: it is as it was, and nobody knows."""
     asker = answer.message.reply_to if answer.message else None
     words = asked or (asker.text if asker else "")
     if words:

@@ -1,7 +1,8 @@
 """HTML: what a reader sees, as blocks. Word documents, e-mails, books and the HTML in Markdown come through here, too.
 
 What styles hide is left out (`visibility`), but for what a button, a tab or a summary opens: it stands under these as
-under a heading. A table for layout is read through; any other one is a grid, and one in a cell is told in that cell.
+under a heading. A table for layout is read through; any other one is a grid, and one in a cell is read within that
+cell.
 """
 
 from __future__ import annotations

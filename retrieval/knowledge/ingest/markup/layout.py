@@ -18,7 +18,7 @@ from retrieval.knowledge.ingest.tables import (
     tables_of,
 )
 
-MAX_NESTED_CHARS = 400  # of a table in a cell that is told there; a longer one follows its table
+MAX_NESTED_CHARS = 400  # of a table in a cell that is read there; a longer one follows its table
 MAX_FORM_ROWS = 40  # of names beside their values
 LAYOUT_CELL_CHARS = 600  # a cell with more is a part of the page, not of a table
 
