@@ -36,6 +36,7 @@ from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.milvus.connection import import_client
 from retrieval.engine.search.milvus.index import BM25_B, BM25_K1, MilvusIndex
 from retrieval.engine.search.preferring import search_preferring
+from retrieval.engine.search.space_search import SpaceSearcher
 from retrieval.engine.steps.retrieve.search import search_documents
 from retrieval.engine.text import analysis
 from retrieval.engine.text.phrases import Language
@@ -190,12 +191,14 @@ def _new(rag: RagSettings) -> Engine:
         documents=DatabaseDocumentReader(),
         counter=DatabaseCounter(),
         searcher=HybridSearcher(
-            index=index,
-            store=store,
-            models=models,
-            settings=rag.search,
-            terms=terms,
-            completeness=completeness,
+            SpaceSearcher(
+                index=index,
+                store=store,
+                models=models,
+                settings=rag.search,
+                terms=terms,
+                completeness=completeness,
+            )
         ),
         reranker=HttpReranker(rag.rerank) if rag.rerank.url else None,
         web=make_web_searcher(rag.web_search),

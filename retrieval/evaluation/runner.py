@@ -27,6 +27,7 @@ from retrieval.engine.providers.rerank_http import HttpReranker
 from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.milvus.index import BM25_B, BM25_K1, MilvusIndex
 from retrieval.engine.search.milvus.writing import only_writer
+from retrieval.engine.search.space_search import SpaceSearcher
 from retrieval.engine.steps.context.dedupe import dedupe
 from retrieval.engine.steps.judge.rerank import rerank
 from retrieval.engine.steps.query.hyde import hyde
@@ -142,7 +143,9 @@ async def loaded(
                 prompts=PromptLibrary(settings.own_prompts, settings.prompt_files),
                 store=collection.store,
                 searcher=HybridSearcher(
-                    index=index, store=collection.store, models=models, settings=settings.search
+                    SpaceSearcher(
+                        index=index, store=collection.store, models=models, settings=settings.search
+                    )
                 ),
                 reranker=HttpReranker(settings.rerank) if settings.rerank.url else None,
             )

@@ -15,6 +15,7 @@ from retrieval.engine.providers.builtin import BUILTIN_SPACE as BUILTIN
 from retrieval.engine.providers.builtin import BuiltinEmbedder, embed_texts
 from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.milvus.index import MilvusIndex
+from retrieval.engine.search.space_search import SpaceSearcher
 from retrieval.engine.text.analysis import terms_text
 from retrieval.engine.values import (
     SUMMARY_SEQ,
@@ -86,7 +87,7 @@ class Library:
     async def search(self, query: str, **options: Any) -> SearchResult:
         parts: Any = self
         searcher = HybridSearcher(
-            index=self.index, store=parts, models=parts, settings=SearchSettings()
+            SpaceSearcher(index=self.index, store=parts, models=parts, settings=SearchSettings())
         )
         scope = SearchScope((self.ref,))
         return await searcher.search(SearchRequest(queries=(Query(query),), scope=scope, **options))

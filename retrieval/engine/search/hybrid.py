@@ -14,13 +14,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ragsite.core.messages import worded
-from ragsite.core.search_settings import SearchSettings
 from retrieval.engine.errors import IndexUnavailableError
-from retrieval.engine.ports import ChunkStore, Models, SearchRequest, SearchResult, TermStore
-from retrieval.engine.search.completeness import IndexCompleteness
+from retrieval.engine.ports import SearchRequest, SearchResult
 from retrieval.engine.search.found import Found, Timings, joined_spaces
 from retrieval.engine.search.fusion import best_first, own_first
-from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.search.query_groups import MAX_QUERY_TERMS, query_groups
 from retrieval.engine.search.space_search import SHORT_QUERY_TERMS, SpaceSearch, SpaceSearcher
 from retrieval.engine.values import (
@@ -44,29 +41,8 @@ NO_DOCUMENT = worded("no document's summary fits the question: all chunks were s
 class HybridSearcher:
     """Searches the chunks of a scope in both legs."""
 
-    def __init__(
-        self,
-        *,
-        index: MilvusIndex,
-        store: ChunkStore,
-        models: Models,
-        settings: SearchSettings,
-        terms: TermStore | None = None,
-        completeness: IndexCompleteness | None = None,
-    ) -> None:
-        """terms, completeness: None where nothing but the index holds what is searched."""
-        self._index = index
-        self._store = store
-        self._completeness = completeness
-        self._settings = settings
-        self._spaces = SpaceSearcher(
-            index=index,
-            store=store,
-            models=models,
-            settings=settings,
-            terms=terms,
-            completeness=completeness,
-        )
+    def __init__(self, spaces: SpaceSearcher) -> None:
+        self._spaces = spaces
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """Candidates, best first, at most `top_k` (held to 1..max_top_k), or `depth`. Filters hold, however little
@@ -95,11 +71,13 @@ class HybridSearcher:
 
     async def is_whole(self, scope: SearchScope) -> bool:
         """As of `retrieval.engine.ports.Searcher`."""
-        if self._completeness is None:
+        if self._spaces.completeness is None:
             return True
         spaces = {ref.space for ref in scope.collections if ref.space is not None}
         try:
-            held = await asyncio.gather(*(self._completeness.holdings(space) for space in spaces))
+            held = await asyncio.gather(
+                *(self._spaces.completeness.holdings(space) for space in spaces)
+            )
         except IndexUnavailableError:
             return False
         return not any(holdings.missing for holdings in held)
@@ -112,7 +90,7 @@ class HybridSearcher:
                 spaces.setdefault(ref.space, []).append(ref.id)
         text = " ".join(terms[:MAX_QUERY_TERMS])
         looked = [
-            self._index.search_bm25(
+            self._spaces.index.search_bm25(
                 space, [text], collection_ids=ids, filters=SearchFilters(), limit=1
             )
             for space, ids in spaces.items()
@@ -144,12 +122,12 @@ class HybridSearcher:
         )
 
     def _top_k(self, request: SearchRequest) -> int:
-        return min(max(request.top_k, 1), self._settings.max_top_k)
+        return min(max(request.top_k, 1), self._spaces.settings.max_top_k)
 
     async def _found(self, request: SearchRequest, level: Level, timings: Timings) -> Found:
         """All legs in all spaces. Scores of different spaces can't be compared, ranks can."""
         begun = time.perf_counter()
-        groups = query_groups(request.queries, self._settings.legs)
+        groups = query_groups(request.queries, self._spaces.settings.legs)
         terms = groups[0].terms
         timings.add("analyse", begun)
         short = len(terms) <= SHORT_QUERY_TERMS
@@ -176,8 +154,8 @@ class HybridSearcher:
         results = await asyncio.gather(*map(self._spaces.search, asks))
         found = results[0] if len(results) == 1 else joined_spaces(results)
         found.notes |= {
-            "formula": self._settings.formula,
-            "legs": self._settings.legs,
+            "formula": self._spaces.settings.formula,
+            "legs": self._spaces.settings.legs,
             "window": limit,
             "terms": list(terms),
             "found": len(found.fused),
@@ -197,7 +175,7 @@ class HybridSearcher:
         seen: set[str] = set()
         for start in range(0, len(ranking), batch):
             chunk_ids = ranking[start : start + batch]
-            chunks = await self._store.fetch(chunk_ids, scope=scope)
+            chunks = await self._spaces.store.fetch(chunk_ids, scope=scope)
             owned = {key for key, chunk in chunks.items() if chunk.collection_id in own}
             chunk_ids = own_first(chunk_ids, found.fused, own=owned)
             ranking[start : start + batch] = chunk_ids

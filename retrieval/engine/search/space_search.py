@@ -57,26 +57,19 @@ class SpaceSearch:
     timings: Timings
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceSearcher:
-    """Searches the chunks of one embedding space at a time."""
+    """Searches the chunks of one embedding space at a time.
 
-    def __init__(
-        self,
-        *,
-        index: MilvusIndex,
-        store: ChunkStore,
-        models: Models,
-        settings: SearchSettings,
-        terms: TermStore | None = None,
-        completeness: IndexCompleteness | None = None,
-    ) -> None:
-        """terms, completeness: None where nothing but the index holds what is searched."""
-        self._index = index
-        self._store = store
-        self._models = models
-        self._settings = settings
-        self._term_store = terms
-        self._completeness = completeness
+    terms, completeness: None where nothing but the index holds what is searched.
+    """
+
+    index: MilvusIndex
+    store: ChunkStore
+    models: Models
+    settings: SearchSettings
+    terms: TermStore | None = None
+    completeness: IndexCompleteness | None = None
 
     async def search(self, ask: SpaceSearch) -> Found:
         found = Found()
@@ -94,7 +87,7 @@ class SpaceSearcher:
             found.add_leg(f"{group.label}:bm25", bm25_hits, found.bm25, scale=group.text_weight)
             dense = {hit.chunk_id: hit.score for hit in dense_hits}
             bm25 = {hit.chunk_id: hit.score / group.text_weight for hit in bm25_hits}
-            if self._settings.formula == "seed":
+            if self.settings.formula == "seed":
                 lists.append(await self._seed(ask, group, dense, bm25, found.notes))
             else:
                 # What is not in a full list may score up to its last entry.
@@ -130,7 +123,7 @@ class SpaceSearcher:
         self, terms: Sequence[str], window: list[str], scope: SearchScope
     ) -> tuple[list[str], float]:
         """The candidates that hold enough of the query's terms, and the share that was enough: 0 where none does."""
-        chunks = await self._store.fetch(window, scope=scope)
+        chunks = await self.store.fetch(window, scope=scope)
         shares = await asyncio.to_thread(term_shares, terms, list(chunks.values()))
         any_term = 1.0 / len(terms)
         for level in (any_term,) if len(terms) <= SHORT_QUERY_TERMS else (*MATCH_LEVELS, any_term):
@@ -157,7 +150,7 @@ class SpaceSearcher:
             return nothing
         ask.timings.add("embed", begun)
         begun = time.perf_counter()
-        hits = await self._index.search_dense(
+        hits = await self.index.search_dense(
             ask.space, vectors, limit=ask.limit, fresh=ask.fresh, **ask.rows
         )
         ask.timings.add("dense", begun)
@@ -167,7 +160,7 @@ class SpaceSearcher:
         """A vector for each group, all queries embedded in one call. Raises EmbeddingUnavailableError."""
         try:
             async with asyncio.timeout(SEARCH_TIMEOUT_S):
-                embedder = await self._models.embedder(ask.space)
+                embedder = await self.models.embedder(ask.space)
                 vectors = await embedder.embed_queries(
                     [query.text for group in ask.groups for query in group.queries]
                 )
@@ -189,7 +182,7 @@ class SpaceSearcher:
             return [[] for _ in ask.groups]
         begun = time.perf_counter()
         texts = [group.text for group in ask.groups]
-        hits = await self._index.search_bm25(
+        hits = await self.index.search_bm25(
             ask.space, texts, limit=ask.limit, fresh=ask.fresh, **ask.rows
         )
         ask.timings.add("bm25", begun)
@@ -197,9 +190,9 @@ class SpaceSearcher:
 
     async def _check_completeness(self, ask: SpaceSearch, found: Found) -> None:
         """Where rows are missing in the index, `degraded` says how many."""
-        if self._completeness is None:
+        if self.completeness is None:
             return
-        holdings = await self._completeness.holdings(ask.space)
+        holdings = await self.completeness.holdings(ask.space)
         if holdings.missing:
             found.degraded += (
                 worded(
@@ -214,17 +207,15 @@ class SpaceSearcher:
     ) -> list[list[LegHit]]:
         """The text leg, searched in the database. Raises the error where that would not serve."""
         is_lost = isinstance(error, SpaceMissingError)
-        if is_lost and (
-            self._term_store is None or not await self._term_store.row_count(ask.space)
-        ):
+        if is_lost and (self.terms is None or not await self.terms.row_count(ask.space)):
             return [[] for _ in ask.groups]  # nothing was written yet
-        if is_lost and self._completeness is not None:
-            await self._completeness.repair()
-        if self._term_store is None or "bm25" not in ask.request.stages:
+        if is_lost and self.completeness is not None:
+            await self.completeness.repair()
+        if self.terms is None or "bm25" not in ask.request.stages:
             raise error
         begun = time.perf_counter()
         texts = [group.text for group in ask.groups]
-        hits = await self._term_store.search_terms(texts, limit=ask.limit, **ask.rows)
+        hits = await self.terms.search_terms(texts, limit=ask.limit, **ask.rows)
         ask.timings.add("bm25", begun)
         reason = worded("words were searched in the database alone: {reason}", reason=error.message)
         found.degraded = (reason,)

@@ -20,7 +20,7 @@ from retrieval.engine.search.query_groups import (
     query_groups,
     query_text,
 )
-from retrieval.engine.search.space_search import REPEAT_PENALTY
+from retrieval.engine.search.space_search import REPEAT_PENALTY, SpaceSearcher
 from retrieval.engine.values import (
     CollectionRef,
     EmbeddingSpace,
@@ -108,10 +108,12 @@ async def search(
     **options: Any,
 ) -> SearchResult:
     searcher: Any = HybridSearcher(
-        index=parts,  # type: ignore[arg-type]
-        store=parts,  # type: ignore[arg-type]
-        models=parts,  # type: ignore[arg-type]
-        settings=SearchSettings(**{"max_top_k": 5, **(settings or {})}),
+        SpaceSearcher(
+            index=parts,  # type: ignore[arg-type]
+            store=parts,  # type: ignore[arg-type]
+            models=parts,  # type: ignore[arg-type]
+            settings=SearchSettings(**{"max_top_k": 5, **(settings or {})}),
+        )
     )
     asked = tuple(
         query if isinstance(query, Query) else Query(query, kind="rewrite" if at else "original")

@@ -12,6 +12,7 @@ from retrieval.engine.search.boosting import rank_with_boosts
 from retrieval.engine.search.hybrid import HybridSearcher
 from retrieval.engine.search.milvus.index import MilvusIndex
 from retrieval.engine.search.preferring import search_preferring
+from retrieval.engine.search.space_search import SpaceSearcher
 from retrieval.engine.values import Boosts, Query, SearchFilters, SearchScope, Vocabulary
 from tests.retrieval.test_search import Library, titles
 
@@ -40,7 +41,7 @@ async def search(
 ) -> SearchResult:
     parts: Any = library
     searcher = HybridSearcher(
-        index=library.index, store=parts, models=parts, settings=SearchSettings()
+        SpaceSearcher(index=library.index, store=parts, models=parts, settings=SearchSettings())
     )
     filters = SearchFilters(preferred=Vocabulary(**preferred))
     scope = SearchScope((library.ref,))
