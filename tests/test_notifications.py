@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from chat.models import Message, Replay
 from chat.review.roles import desk_access
+from feedback.curation.gap_selectors import gap_list
 from feedback.curation.gaps import (
     gap_document_add,
-    gap_list,
     gap_mark,
     gap_results_take,
     gaps_refresh,

@@ -20,8 +20,7 @@ from uuid import UUID
 
 import numpy as np
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.dispatch import Signal
 from django.utils import timezone
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 from chat.models import Message, Replay
 from chat.review.replay.replays import replays_create
 from chat.review.roles import DeskAccess, desk_access
+from feedback.curation.gap_selectors import requests_sent
 from feedback.models import GapDocument, GapQuestion, GapRequest, KnowledgeGap, Rating
 from feedback.models.ratings import BAD_SCORE
 from feedback.rounds.questions import signature
@@ -51,7 +51,6 @@ COSINE = 0.8
 MAX_TERMS = 96
 MOST_WORDINGS = 200  # wordings of a gap at once, the most asked first
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
-LARGEST_FIRST = (F("count").desc(), F("newest_at").desc(nulls_last=True), "-pk")
 NOBODY_ASKS = worded("The account that added the document is gone.")
 State = KnowledgeGap.State
 Vector = NDArray[np.float32]
@@ -77,20 +76,8 @@ def unanswered(since: Any) -> QuerySet[Message]:
         written_by__isnull=True,
     )
     refused = Q(decision=Message.Decision.NO_ANSWER, being_read=0) & ~Q(model="")
-    waits = _sent().filter(message=OuterRef("pk"), state=GapRequest.State.OPEN)
+    waits = requests_sent().filter(message=OuterRef("pk"), state=GapRequest.State.OPEN)
     return answers.filter(Q(superseded=False) & (refused | Q(Exists(bad))) | Q(Exists(waits)))
-
-
-def _sent() -> QuerySet[GapRequest]:
-    """To a person; what was withdrawn counts for nothing."""
-    return GapRequest.objects.exclude(state=GapRequest.State.WITHDRAWN)
-
-
-def replies_to_check() -> QuerySet[GapRequest]:
-    """Answers to people that cite passages, of which nobody has made a checked answer or said that none is made."""
-    return GapRequest.objects.filter(
-        state=GapRequest.State.ANSWERED, curated=None, dismissed_at=None, sources__isnull=False
-    )
 
 
 def gaps_refresh() -> int:
@@ -108,7 +95,7 @@ def gaps_refresh() -> int:
         new = still.exclude(pk__in=GapQuestion.objects.values("message")).select_related("reply_to")
         made = _place(list(new.order_by("-created_at")[:MOST_QUESTIONS])[::-1])
         empty = KnowledgeGap.objects.filter(questions=None, note="", assignee=None, documents=None)
-        empty.exclude(Exists(_sent().filter(gap=OuterRef("pk")))).delete()
+        empty.exclude(Exists(requests_sent().filter(gap=OuterRef("pk")))).delete()
         gap_results_take()
         return made
     finally:
@@ -243,49 +230,6 @@ def _collection(request: Mapping[str, Any]) -> UUID | None:
     """The one that was searched; None where there were several."""
     ids = request.get("collection_ids") or []
     return as_uuid(str(ids[0])) if len(ids) == 1 else None
-
-
-# ------------------------------------------------------------------------------------------------ read
-def gap_ranking(*, state: str = "", assignee: str = "") -> QuerySet[KnowledgeGap]:
-    """The largest first, with `count` and `newest_at`: what a page is cut from before `gap_list` looks closer at its
-    gaps. assignee: a user name, "-" for nobody."""
-    gaps = KnowledgeGap.objects.annotate(
-        count=Count("questions"), newest_at=Max("questions__message__created_at")
-    )
-    if state:
-        gaps = gaps.filter(state=state)
-    if assignee == "-":
-        gaps = gaps.filter(assignee=None)
-    elif assignee:
-        gaps = gaps.filter(assignee__username=assignee)
-    return gaps.order_by(*LARGEST_FIRST)
-
-
-def gap_list() -> QuerySet[KnowledgeGap]:
-    """The largest first, with `called` (its newest question), `count`, `people`, `newest_at`, `wordings`, `asked_again`
-    and `answered` (of these), and `waiting`: questions of it that were sent to a person; `to_check`: whether a reply
-    waits for a curator. Some milliseconds for fifty of them, too much for all."""
-    sent = _sent().filter(gap=OuterRef("pk")).order_by("-sent_at", "-pk")
-    # Counted by itself: a join would repeat every question for each of them.
-    open_ones = sent.filter(state=GapRequest.State.OPEN).order_by().values("gap")
-    waiting = open_ones.annotate(number=Count("pk"))
-    newest = GapQuestion.objects.filter(gap=OuterRef("pk")).order_by("-message__created_at", "-pk")
-    again = Q(questions__answered__isnull=False)
-    gaps = KnowledgeGap.objects.select_related("assignee", "collection").annotate(
-        called=Coalesce(
-            Subquery(newest.values("message__reply_to__text")[:1]),
-            Subquery(sent.values("question")[:1]),
-        ),
-        to_check=Exists(replies_to_check().filter(gap=OuterRef("pk"))),
-        waiting=Coalesce(Subquery(waiting.values("number")), 0),
-        count=Count("questions", distinct=True),
-        people=Count("questions__message__session__user", distinct=True),
-        newest_at=Max("questions__message__created_at"),
-        wordings=Count("questions__key", distinct=True),
-        asked_again=Count("questions__key", distinct=True, filter=again),
-        answered=Count("questions__key", distinct=True, filter=Q(questions__answered=True)),
-    )
-    return gaps.order_by(*LARGEST_FIRST)
 
 
 # ------------------------------------------------------------------------------------------------ work

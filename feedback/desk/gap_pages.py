@@ -18,12 +18,11 @@ from chat.review.desk_page import desk_page
 from chat.review.queue import collections_known
 from chat.review.replay.replay_run import OPEN
 from chat.review.roles import DeskAccess, people_at_the_desk
+from feedback.curation.gap_selectors import gap_list, gap_ranking
 from feedback.curation.gaps import (
     gap_ask_again,
     gap_document_add,
-    gap_list,
     gap_mark,
-    gap_ranking,
     gap_results_take,
     gaps_refresh,
 )

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat.review.roles import DeskAccess
-from feedback.curation.gaps import replies_to_check
+from feedback.curation.gap_selectors import replies_to_check
 from feedback.models import GapRequest, KnowledgeGap
 from feedback.requests.replying import gap_close_if_done
 from ragsite.core.errors import ConflictError

@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from chat.services.person_answers import person_answer_add
 from feedback.curation.curated import CuratedPassage, curated_save
-from feedback.curation.gaps import replies_to_check
+from feedback.curation.gap_selectors import replies_to_check
 from feedback.models import CuratedAnswer, GapRequest, GapRequestSource, KnowledgeGap
 from feedback.requests.addressees import is_curator, requests_to
 from feedback.requests.asking import RequestNotFoundError
