@@ -8,7 +8,7 @@ comes again. Nothing tells a table of two columns from a form in two columns, so
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from retrieval.engine.text.spelling import folded
@@ -33,12 +33,18 @@ _PAIR = 2
 
 @dataclass(frozen=True, slots=True)
 class RecordLine:
-    """`chunk.text[start:end]`, and what continues it in the next chunk."""
+    """`chunk.text[start:end]`, and what continues it in the next chunks. more: these, as (chunk, start, end)."""
 
     text: str
     chunk: StoredChunk
     start: int
     end: int
+    more: tuple[tuple[StoredChunk, int, int], ...] = ()
+
+    @property
+    def parts(self) -> tuple[tuple[StoredChunk, int, int], ...]:
+        """All of it by chunk."""
+        return ((self.chunk, self.start, self.end), *self.more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,8 @@ def lines_of(chunks: Iterable[StoredChunk]) -> list[RecordLine]:
             if goes_on and not number and lines:
                 last = lines[-1]
                 gap = " " * max(0, -repeated)
-                lines[-1] = RecordLine(last.text + gap + text, last.chunk, last.start, last.end)
+                more = (*last.more, (chunk, at, at + len(text)))
+                lines[-1] = replace(last, text=last.text + gap + text, more=more)
             else:
                 lines.append(line)
             at += len(text) + 1
@@ -124,6 +131,7 @@ class _RecordReader:
     def __init__(self, lines: Sequence[RecordLine]) -> None:
         self._lines = lines
         self._columns: tuple[str, ...] = ()  # of the table that was begun last
+        self._is_over = False  # whether a blank line came after that table
         self._markdown: tuple[str, ...] = ()
         self._form: list[Cell] = []
         self._table: list[Cell] = []  # of two columns, as a form
@@ -133,6 +141,7 @@ class _RecordReader:
             text = line.text.strip()
             if not text:
                 self._markdown = ()
+                self._is_over = True
                 continue
             if is_delimiter_row(text):
                 continue
@@ -154,8 +163,9 @@ class _RecordReader:
             if not _is_head(names, following):
                 return _LineReading(pair=names)
             self._columns = names
+            self._is_over = False
             return _LineReading(head=names)
-        if any(name and text.startswith(name + NAME_END) for name in self._columns):
+        if self._is_row(text):
             values = cells_of(text, self._columns)
             return _LineReading(row=tuple(zip(self._columns, values, strict=True)))
         if CELL_END in text:
@@ -163,6 +173,12 @@ class _RecordReader:
             if named:
                 return _LineReading(row=tuple(named))
         return _LineReading(pair=_form_line(text))
+
+    def _is_row(self, text: str) -> bool:
+        """Below a table, a line with one of its names alone is a field of a form."""
+        if self._is_over and CELL_END not in text and len(self._columns) > 1:
+            return False
+        return any(name and text.startswith(name + NAME_END) for name in self._columns)
 
     def _read_markdown(self, text: str, following: str) -> _LineReading:
         cells = tuple(map(without_emphasis, row_cells(text)))

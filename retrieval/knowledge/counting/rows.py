@@ -135,12 +135,18 @@ def _lines(cells: Sequence[Cell]) -> list[RecordLine]:
 
 
 def _around(line: RecordLine, mentions: Sequence[Mention]) -> list[CountEvidence]:
-    """All of it; of a long one the parts where the words stand."""
-    text = line.chunk.text[line.start : line.end]
-    parts = [(0, len(text))]
-    if mentions and len(text) > 2 * EXCERPT_CHARS:
-        parts = excerpts_around(text, mentions)
-    return [
-        CountEvidence(chunk=line.chunk, start=line.start + start, end=line.start + end)
-        for start, end in parts
-    ]
+    """All of it; of a long one the parts where the words stand, of one that goes on in other chunks those parts alone
+    that hold words."""
+    evidence = []
+    for chunk, first, last in line.parts:
+        text = chunk.text[first:last]
+        shown = [mention for mention in mentions if mention.in_text(text)]
+        if chunk is not line.chunk and not shown:
+            continue
+        parts = [(0, len(text))]
+        if mentions and len(text) > 2 * EXCERPT_CHARS:
+            parts = excerpts_around(text, shown)
+        evidence += [
+            CountEvidence(chunk=chunk, start=first + start, end=first + end) for start, end in parts
+        ]
+    return evidence

@@ -161,6 +161,26 @@ def test_a_table_that_is_read_as_a_form_too_counts_once(
     assert found["total"] == 1
 
 
+def test_a_form_below_a_table_of_the_same_names_is_one_record(
+    client: APIClient, collection: Collection
+) -> None:
+    rows = table("Supplier|Value|Land", "A|5|DE", "B|900|FR")
+    written(collection, "a.md", f"{ENGLISH}{rows}\nSupplier: Beta\nValue: 500\n")
+    both = [*rule("Supplier", "=", "Beta"), *rule("Value", ">", "100")]
+    found = counted(client, columns=both)
+    assert (found["total"], found["empty_cells"]) == (1, 0)
+
+
+def test_the_words_of_a_row_that_two_passages_share_are_shown(
+    client: APIClient, collection: Collection
+) -> None:
+    remark = "nothing of note " * 60 + "indemnity agreed"
+    written(collection, "a.csv", f"Supplier,Remark\nAcme,{remark}\n")
+    assert collection.documents.get().chunks.count() > 1
+    [row] = counted(client, unit="row", words="indemnity")["rows"]
+    assert any("indemnity agreed" in one["text"] for one in row["evidence"])
+
+
 def test_a_head_that_a_page_repeats_is_no_row(client: APIClient, collection: Collection) -> None:
     rows = table("Supplier|Score", "A|5", "Supplier|Score", "B|7")
     written(collection, "a.md", ENGLISH + rows)
