@@ -56,7 +56,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """cells: those that hold something, in their order. is_row: of a table, else of a form. empty: keys of the columns
+    """cells: those that hold something, in their order. is_row: of a table, else of a form; there a column may have no
+    name, which is empty. empty: keys of the columns
     that hold nothing here. is_second: another reading of rows that are records themselves."""
 
     cells: tuple[Cell, ...]
@@ -158,16 +159,15 @@ class _RecordReader:
     def _read(self, text: str, following: str) -> _LineReading:
         if is_row(text):
             return self._read_markdown(text, following)
-        if HEAD_END in text:
-            names = tuple(text.split(HEAD_END))
-            if not _is_head(names, following):
-                return _LineReading(pair=names)
+        names = tuple(text.split(HEAD_END))
+        if _is_head(names, following):
             self._columns = names
             self._is_over = False
             return _LineReading(head=names)
+        if HEAD_END in text:
+            return _LineReading(pair=names)
         if self._is_row(text):
-            values = cells_of(text, self._columns)
-            return _LineReading(row=tuple(zip(self._columns, values, strict=True)))
+            return _LineReading(row=_named_row(text, self._columns))
         if CELL_END in text:
             named = _named_cells(text)
             if named:
@@ -178,7 +178,7 @@ class _RecordReader:
         """Below a table, a line with one of its names alone is a field of a form."""
         if self._is_over and CELL_END not in text and len(self._columns) > 1:
             return False
-        return any(name and text.startswith(name + NAME_END) for name in self._columns)
+        return any(_begins_with(text, name) or _goes_on_with(text, name) for name in self._columns)
 
     def _read_markdown(self, text: str, following: str) -> _LineReading:
         cells = tuple(map(without_emphasis, row_cells(text)))
@@ -200,18 +200,19 @@ class _RecordReader:
     def _take_second(self, reading: _LineReading, line: RecordLine) -> Iterator[Record]:
         """Of a table of two columns, its rows as the fields of a form."""
         values = tuple(value for _, value in reading.row)
+        begins = reading.head or (reading.row and not reading.row[0][0])
         field = _field(reading.head or values, line)
         if self._table and (reading.head or field is None or _ends(self._table, field)):
             yield from _second_reading(self._table)
             self._table = []
-        if field and (reading.head or self._table):
+        if field and (begins or self._table):
             self._table.append(field)
 
 
 def _row_records(row: Sequence[tuple[str, str]], line: RecordLine) -> Iterator[Record]:
-    filled = tuple(Cell(name, value, line) for name, value in row if name and value)
+    filled = tuple(Cell(name, value, line) for name, value in row if value)
     empty = frozenset(column_key(name) for name, value in row if name and not value)
-    if filled:
+    if any(cell.name for cell in filled):
         yield Record(filled, is_row=True, empty=empty)
 
 
@@ -243,8 +244,30 @@ def _ends(form: Sequence[Cell], field: Cell) -> bool:
 
 
 def _is_head(names: Sequence[str], following: str) -> bool:
-    """Whether the next line is a row of these columns."""
-    return any(name and following.startswith(name + NAME_END) for name in names)
+    """Whether the next line is a row of these columns. One name alone is a head where that row says something before
+    it: of a column without a name."""
+    if len(names) == 1:
+        return _goes_on_with(following, names[0])
+    return any(_begins_with(following, name) or _goes_on_with(following, name) for name in names)
+
+
+def _begins_with(text: str, name: str) -> bool:
+    return bool(name) and text.startswith(name + NAME_END)
+
+
+def _goes_on_with(text: str, name: str) -> bool:
+    """After something that has no name itself."""
+    return bool(name) and f"{CELL_END}{name}{NAME_END}" in text and not _named_cells(text)
+
+
+def _named_row(text: str, columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """What stands before the first name is the cell of a column that has none."""
+    if any(_begins_with(text, name) for name in columns):
+        return tuple(zip(columns, cells_of(text, columns), strict=True))
+    firsts = [text.find(f"{CELL_END}{name}{NAME_END}") for name in columns if name]
+    first = min(at for at in firsts if at >= 0)
+    values = cells_of(text[first + len(CELL_END) :], columns)
+    return (("", text[:first]), *zip(columns, values, strict=True))
 
 
 def _named_cells(text: str) -> list[tuple[str, str]]:

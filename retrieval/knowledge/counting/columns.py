@@ -87,6 +87,8 @@ def _take(
 ) -> None:
     for record in records:
         for cell in record.cells:
+            if not cell.name:
+                continue
             column = columns.setdefault(column_key(cell.name), _Column())
             column.rows += 1
             column.documents += column.seen_in != document.id

@@ -161,6 +161,30 @@ def test_a_table_that_is_read_as_a_form_too_counts_once(
     assert found["total"] == 1
 
 
+def test_rows_whose_first_column_has_no_name_are_rows(
+    client: APIClient, collection: Collection
+) -> None:
+    written(collection, "a.csv", ",2024,2025\nRevenue,5,7\nCosts,3,4\n")
+    found = counted(client, columns=rule("2024", ">", "4"))
+    assert found["total"] == 1
+    assert found["rows"][0]["cells"] == [
+        {"column": "", "value": "Revenue"},
+        {"column": "2024", "value": "5"},
+        {"column": "2025", "value": "7"},
+    ]
+    assert counted(client, words="costs", unit="row")["total"] == 1
+    names = [one["name"] for one in client.get("/api/count/columns").json()["columns"]]
+    assert names == ["2024", "2025"]
+
+
+def test_a_table_of_names_and_values_whose_names_have_no_head_is_a_form(
+    client: APIClient, collection: Collection
+) -> None:
+    written(collection, "a.md", ENGLISH + table(" |Value", "Supplier|Acme", "Notice|12", "Land|DE"))
+    both = [*rule("Supplier", "=", "Acme"), *rule("Notice", ">", "6")]
+    assert counted(client, columns=both)["total"] == 1
+
+
 def test_a_form_below_a_table_of_the_same_names_is_one_record(
     client: APIClient, collection: Collection
 ) -> None:
