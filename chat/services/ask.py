@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
@@ -18,35 +18,33 @@ from chat import selectors
 from chat.errors import AnswerInProgressError, SessionNotFoundError
 from chat.models import Message, Session
 from chat.runs.answers import UNLEASED, answer_lease
-from chat.runs.attachments import FINISHED
 from chat.runs.budgets import budget_check
 from chat.runs.run import Run
-from chat.services.assistant_asked import asked_by, assistant_take, filters_of, without_given
+from chat.services.asked_request import (
+    keep_addresses,
+    merged_request,
+    model_chosen,
+    question_of,
+    request_scope,
+    require_documents,
+    with_attachments,
+)
+from chat.services.assistant_asked import (
+    Taken,
+    assistant_take,
+)
 from chat.services.beginning import EarlyRun, run_begin
 from chat.services.limits import check_limits, lock_asking
 from chat.services.temporary import session_new
-from ragsite.accounts.auth import bound_to
 from ragsite.core.errors import InvalidInputError, TooLargeError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_line, clean_text
-from retrieval.compose import get_engine
-from retrieval.engine.providers.server import canonical
-from retrieval.engine.text import quoting
 from retrieval.engine.values import (
-    AnswerOptions,
-    DocumentTask,
-    HistoryMessage,
-    Question,
     SearchScope,
 )
 from retrieval.engine.workflows.registry import require_offered
-from retrieval.knowledge.scopes import scope_attached, scope_for, scope_of_documents
-from retrieval.knowledge.selectors import attached_documents, collection_addresses, documents_named
-from retrieval.models import Document
 
 TITLE_CHARS = 80
-SHOWN_MODELS = 20
-COMPARED = 2
 
 
 async def ask(
@@ -85,113 +83,136 @@ async def ask(
             fields={"message": [worded("At most {limit} characters.", limit=limit)]},
         )
     if model := request.get("model"):
-        request = {**request, "model": await _model_chosen(model)}
+        request = {**request, "model": await model_chosen(model)}
     language = get_language()  # what follows has a context of its own
-    early = EarlyRun()
-    return await run_begin(
-        partial(
-            _answer_create,
-            early=early,
-            user=user,
-            text=text,
-            session_id=session_id,
-            request={**request, "language": language} if language else dict(request),
-            regenerated=regenerated,
-            edited=edited,
-            kept=kept,
-            temporary=temporary,
-        ),
-        early=early,
+    new = _NewQuestion(
+        user=user,
+        text=text,
+        session_id=session_id,
+        request={**request, "language": language} if language else request,
+        regenerated=regenerated,
+        edited=edited,
+        kept=kept,
+        temporary=temporary,
     )
+    early = EarlyRun()
+    return await run_begin(partial(_answer_create, new, early=early), early=early)
 
 
-def _answer_create(
-    *,
-    early: EarlyRun,
-    user: User,
-    text: str,
-    session_id: UUID | None,
-    request: dict[str, Any],
-    regenerated: Message | None,
-    edited: Message | None,
-    kept: bool,
-    temporary: bool | None,
-) -> Run:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NewQuestion:
+    """What `ask` was given."""
+
+    user: User
+    text: str
+    session_id: UUID | None
+    request: Mapping[str, Any]
+    regenerated: Message | None
+    edited: Message | None
+    kept: bool
+    temporary: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ResolvedRequest:
+    """How a question is to be answered. request: as it is stored with the answer. taken: from its assistant."""
+
+    request: dict[str, Any]
+    workflow: str
+    scope: SearchScope
+    taken: Taken
+
+
+def _answer_create(new: _NewQuestion, *, early: EarlyRun) -> Run:
     """Store the question, unless there is a row of it, and the empty answer. The run works from the moment on when
     nothing speaks against the question any more."""
-    before = regenerated or (selectors.shown_answer(edited) if edited else None)
-    request = _merged_request(before, request) if before else dict(request)
-    _require_documents(request)
-    budget_check(user)
     # Before the transaction, which makes others wait on SQLite from its beginning on.
-    taken = assistant_take(request, user=user, session_id=session_id, as_before=before is not None)
-    scope = taken.scope
-    if scope is None:
-        scope = request_scope(user=user, request=request)
-        _keep_addresses(request, scope)
-    workflow = request.pop("workflow", "") or settings.RAG.answer.workflow
-    require_offered(workflow, settings.RAG)
-    lease = answer_lease(uuid4())
+    resolved = _resolved(new)
     try:
         with transaction.atomic():
-            lock_asking(user)
-            check_limits(user)
-            session = _session(user=user, session_id=session_id, kept=kept, temporary=temporary)
-            is_new = session._state.adding
-            session.assistant = dict(taken.remembered)
-            session.collections = request.get("collections", []) if taken.scope is None else []
-            session.workflow = workflow
-            if not session.title or _is_named_by(edited, session):
-                session.title = _title_of(text)
-            if regenerated:
-                question = _question_reopen(regenerated)
-            else:
-                last = (
-                    edited.follows
-                    if edited
-                    else None
-                    if is_new
-                    else selectors.last_question(session.pk)
-                )
-                question = _question_new(session, text, edited, follows=last)
-            answer = Message(
-                id=lease.pk,
-                session=session,
-                role=Message.Role.ASSISTANT,
-                reply_to=question,
-                status=Message.Status.STREAMING,
-                workflow=workflow,
-                request=request,
-                being_read=scope.being_read,
-                **lease.columns(),
-            )
-            unread: list[UUID] = []
-            if session_id is not None:  # files are attached to a conversation by its id
-                scope, unread = with_attachments(scope, user=user, conversation_id=session.pk)
-            answer.in_scope = scope.documents + len(unread)
-            asked = replace(
-                question_of(answer, user=user, scope=scope), again=regenerated is not None
-            )
-            run = Run(answer, asked, unread=unread)
+            lock_asking(new.user)
+            check_limits(new.user)
+            session = _session_for(new, resolved)
+            question = _question_for(new, session)
+            run = _run_for(new, resolved, session, question)
             early.begin(run)
             session.save()
-            Message.objects.bulk_create([answer] if regenerated else [question, answer])
+            rows = [run.message] if new.regenerated else [question, run.message]
+            Message.objects.bulk_create(rows)
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
     return run
 
 
-def with_attachments(
-    scope: SearchScope, *, user: User, conversation_id: UUID
-) -> tuple[SearchScope, list[UUID]]:
-    """The scope beside the files of the conversation, and which of them are still to be read."""
-    attached = dict(
-        attached_documents(user=user, conversation_id=conversation_id).values_list("pk", "status")
+def _resolved(new: _NewQuestion) -> _ResolvedRequest:
+    """Raises what `ask` raises for a request that can't be served, and for a budget that is used up."""
+    before = new.regenerated
+    if new.edited and not before:
+        before = selectors.shown_answer(new.edited)
+    request = merged_request(before, new.request) if before else dict(new.request)
+    require_documents(request)
+    budget_check(new.user)
+    taken = assistant_take(
+        request, user=new.user, session_id=new.session_id, as_before=before is not None
     )
-    if not attached:
-        return scope, []
-    unread = [key for key, status in attached.items() if status not in FINISHED]
-    return scope.beside(scope_attached(user=user, conversation_id=conversation_id)), unread
+    scope = taken.scope
+    if scope is None:
+        scope = request_scope(user=new.user, request=request)
+        keep_addresses(request, scope)
+    workflow = request.pop("workflow", "") or settings.RAG.answer.workflow
+    require_offered(workflow, settings.RAG)
+    return _ResolvedRequest(request=request, workflow=workflow, scope=scope, taken=taken)
+
+
+def _session_for(new: _NewQuestion, resolved: _ResolvedRequest) -> Session:
+    """Not stored yet, with what it remembers of its last question. Raises SessionNotFoundError."""
+    session = _session(
+        user=new.user, session_id=new.session_id, kept=new.kept, temporary=new.temporary
+    )
+    taken = resolved.taken
+    session.assistant = dict(taken.remembered)
+    session.collections = resolved.request.get("collections", []) if taken.scope is None else []
+    session.workflow = resolved.workflow
+    if not session.title or _is_named_by(new.edited, session):
+        session.title = _title_of(new.text)
+    return session
+
+
+def _question_for(new: _NewQuestion, session: Session) -> Message:
+    """The one whose answer is regenerated, else a new one, not stored yet."""
+    if new.regenerated:
+        return _question_reopen(new.regenerated)
+    follows: Message | None = None
+    if new.edited:
+        follows = new.edited.follows
+    elif not session._state.adding:
+        follows = selectors.last_question(session.pk)
+    return _question_new(session, new.text, new.edited, follows=follows)
+
+
+def _run_for(
+    new: _NewQuestion, resolved: _ResolvedRequest, session: Session, question: Message
+) -> Run:
+    """With the empty answer, leased to it and not stored yet."""
+    lease = answer_lease(uuid4())
+    answer = Message(
+        id=lease.pk,
+        session=session,
+        role=Message.Role.ASSISTANT,
+        reply_to=question,
+        status=Message.Status.STREAMING,
+        workflow=resolved.workflow,
+        request=resolved.request,
+        being_read=resolved.scope.being_read,
+        **lease.columns(),
+    )
+    scope = resolved.scope
+    unread: list[UUID] = []
+    if new.session_id is not None:  # files are attached to a conversation by its id
+        scope, unread = with_attachments(scope, user=new.user, conversation_id=session.pk)
+    answer.in_scope = scope.documents + len(unread)
+    asked = question_of(answer, user=new.user, scope=scope)
+    return Run(answer, replace(asked, again=new.regenerated is not None), unread=unread)
 
 
 def _title_of(text: str) -> str:
@@ -208,32 +229,6 @@ def _is_named_by(question: Message | None, session: Session) -> bool:
     ):
         return False
     return not session.shares.exists()
-
-
-def _merged_request(answer: Message, request: Mapping[str, Any]) -> dict[str, Any]:
-    """How an answer was asked for, but for what `request` holds."""
-    before = without_given({"workflow": answer.workflow, **answer.request})
-    before.pop("offered", None)
-    if "assistant" in request:  # another one brings its own way
-        before.pop("workflow", None)
-        before.pop("options", None)
-    if "collections" in request:
-        before.pop("collection_ids", None)
-    if "filters" in request:
-        before.pop("filters_mode", None)
-    merged = {**before, **request}
-    if "options" in request:  # those that it does not name stay as they were
-        merged["options"] = {**before.get("options", {}), **request["options"]}
-    return merged
-
-
-def _keep_addresses(request: dict[str, Any], scope: SearchScope) -> None:
-    """Ids tell a reader nothing: addresses are kept in their place. A name may mean another collection one day, so that
-    the ids are kept, too."""
-    if names := request.get("collections"):
-        addresses = collection_addresses(scope.ids)
-        request["collections"] = [addresses.get(name.lower(), name) for name in names]
-        request["collection_ids"] = list(scope.ids)
 
 
 def _question_new(
@@ -258,79 +253,6 @@ def _question_reopen(answer: Message) -> Message:
     return question
 
 
-def question_of(answer: Message, *, user: User, scope: SearchScope) -> Question:
-    """What the engine is given for an answer that is to be written."""
-    question = answer.reply_to
-    request = answer.request
-    assert question is not None
-    documents = tuple(request.get("documents", ()))
-    is_first = question.follows_id is None
-    if "history" in request:  # of a client that sends all of a conversation each time
-        history = tuple(HistoryMessage(**message) for message in request["history"])
-    else:
-        history = (
-            () if is_first else selectors.history_before(question, limit=quoting.HISTORY_MESSAGES)
-        )
-    remembers = (
-        answer.session.kept and bound_to(user) is None
-    )  # what is remembered comes from any collection
-    return Question(
-        text=question.text,
-        scope=scope,
-        history=history,
-        task=DocumentTask(request["task"], documents) if request.get("task") else None,
-        filters=replace(filters_of(request), documents=documents),
-        options=AnswerOptions(**request.get("options", {})),
-        model=request.get("model", ""),
-        assistant=asked_by(request),
-        open_clarification=None if is_first else selectors.open_clarification_before(question),
-        user_id=str(user.pk) if remembers else "",
-        asker_id=str(user.pk),
-        conversation_id=str(answer.session_id),
-        answer_id=str(answer.pk),
-        language=request.get("language", ""),
-    )
-
-
-def _require_documents(request: Mapping[str, Any]) -> None:
-    """Raises InvalidInputError where a task lacks its documents."""
-    ids = request.get("documents", ())
-    task = request.get("task")
-    if task in ("summarise", "compare") and not ids:
-        raise InvalidInputError(
-            worded("Name the document that this is about."),
-            fields={"documents": [worded("At least one.")]},
-        )
-    if task == "compare" and len(ids) != COMPARED:
-        raise InvalidInputError(
-            worded("Name the two documents to compare."),
-            fields={"documents": [worded("Exactly two.")]},
-        )
-
-
-def request_scope(*, user: User, request: Mapping[str, Any]) -> SearchScope:
-    """What is searched: the collections of the documents that are named, else those that are named, else what is
-    searched unasked. Raises CollectionNotFoundError, NotFoundError, InvalidInputError where a document is not read yet.
-    """
-    ids = request.get("documents", ())
-    if not ids:
-        return scope_for(
-            user=user, names=request.get("collection_ids") or request.get("collections", ())
-        )
-    documents = documents_named(user=user, ids=ids)
-    for document in documents:
-        # For files of its conversation a question waits.
-        if document.collection.conversation_id is None and document.status != Document.Status.READY:
-            raise InvalidInputError(
-                worded(
-                    "“{title}” has not been read yet; ask again when it is ready.",
-                    title=document.title,
-                ),
-                fields={"documents": [str(document.pk)]},
-            )
-    return scope_of_documents(documents)
-
-
 def show(message: Message) -> None:
     """Make it, and what it follows, the versions that the conversation shows."""
     parents = {
@@ -347,17 +269,6 @@ def show(message: Message) -> None:
             selectors.versions_beside(hidden).update(superseded=True)
             Message.objects.filter(pk=at).update(superseded=False)
         at = parent
-
-
-async def _model_chosen(model: str) -> str:
-    """Its whole name. Raises InvalidInputError for one that can't be chosen here and now."""
-    status = await get_engine().models.status()
-    if whole := next(
-        (name for name in status.chat_models if canonical(name) == canonical(model)), ""
-    ):
-        return whole
-    known = ", ".join(status.chat_models[:SHOWN_MODELS]) or "-"
-    raise InvalidInputError(fields={"model": [worded("One of {known}.", known=known)]})
 
 
 def _session(*, user: User, session_id: UUID | None, kept: bool, temporary: bool | None) -> Session:

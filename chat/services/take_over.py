@@ -32,7 +32,7 @@ from chat.runs.recorded import Recorded, recorded
 from chat.runs.run import Run
 from chat.runs.running import run_find
 from chat.runs.stopping import is_listened_for
-from chat.services.ask import question_of, request_scope, with_attachments
+from chat.services.asked_request import question_of, request_scope, with_attachments
 from chat.services.beginning import run_begin
 from ragsite.core import metrics
 from ragsite.core.database import database_call

@@ -18,7 +18,8 @@ from chat.models import Message, Session
 from chat.runs.answers import answer_lease, answers_mark_interrupted, steps_stored
 from chat.runs.budgets import budget_check
 from chat.runs.run import Run
-from chat.services.ask import ask, question_of, request_scope, show
+from chat.services.ask import ask, show
+from chat.services.asked_request import question_of, request_scope
 from chat.services.beginning import run_begin
 from chat.services.limits import check_limits, lock_asking
 from ragsite.core.errors import ConflictError, InvalidInputError

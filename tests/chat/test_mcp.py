@@ -72,6 +72,32 @@ async def test_an_agent_sees_five_tools_and_the_documents(agent: Opened, mode: s
     ]
 
 
+async def test_tools_declare_what_they_return(agent: Opened) -> None:
+    async with agent("read", "ask") as client:
+        outputs = {
+            tool.name: set(tool.output_schema["properties"])
+            for tool in (await client.list_tools()).tools
+            if tool.name != "count"
+        }
+    assert outputs == {
+        "search": {"passages", "degraded"},
+        "ask": {"answer", "decision", "support", "clarification", "sources", "conversation"},
+        "get_document": {
+            "title",
+            "collection",
+            "status",
+            "department",
+            "doc_type",
+            "policy_year",
+            "tags",
+            "summary",
+            "passages",
+            "next",
+        },
+        "list_collections": {"collections"},
+    }
+
+
 async def test_what_is_found_is_what_the_caller_may_see(
     agent: Opened, library: dict[str, str]
 ) -> None:

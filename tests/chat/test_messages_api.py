@@ -6,6 +6,7 @@ import uuid
 
 from asgiref.sync import sync_to_async
 
+from chat.messages.answer_serializers import AnswerSerializer, SourceSerializer, UsageSerializer
 from chat.models import Message
 from chat.runs.event_log import close_event_log
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
@@ -97,3 +98,12 @@ async def test_reader_of_an_orphaned_answer_is_told_that_it_was_interrupted(api:
     ]
     assert events[-1]["message"]["status"] == "interrupted"
     assert events[-1]["answer"] == "Half an"
+
+
+async def test_an_answer_has_every_field_that_is_declared(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    answer = (await api.ask()).json()
+    assert set(answer) == set(AnswerSerializer().fields) - {"text"}
+    assert set(answer["sources"][0]) == set(SourceSerializer().fields)
+    assert set(answer["usage"]) == set(UsageSerializer().fields)

@@ -26,7 +26,7 @@ from chat.review.replay.differences import is_supported
 from chat.runs.budgets import site_budget_check
 from chat.runs.endings import TIMED_OUT, failure_of
 from chat.runs.spending import tokens_count
-from chat.services.ask import question_of
+from chat.services.asked_request import question_of
 from ragsite.core.database import database_call
 from ragsite.core.leases import Lease, LeaseLostError, hold
 from ragsite.core.messages import Wordings, wordings_of

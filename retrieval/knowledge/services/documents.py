@@ -81,20 +81,11 @@ def document_create(
     QuotaExceededError, ConflictError for a document that has a newer version already, or for its own content.
     """
     name = clean_file_name(file_name)
-    metadata = dict(metadata or {})
+    values = dict(metadata or {})
     if replaces is not None:
-        followed = replaces.newer_versions.exclude(status=Document.Status.FAILED).exists()
-        if replaces.superseded_at is not None or followed:
-            raise ConflictError(SUPERSEDED)
-        earlier = {field: getattr(replaces, field) for field in FILTERED}
-        earlier |= {"version": replaces.version + 1, "review_by": review_date_of_next(replaces)}
-        metadata = earlier | {field: value for field, value in metadata.items() if value}
+        values = _next_version(replaces, values)
     kind = kind_by_name(name)
-    limit = settings.RAG.ingest.max_file_mib
-    if (upload.size or 0) > limit * MIB:
-        raise TooLargeError(
-            worded("“{name}” is larger than {limit} MiB; split it.", name=name, limit=limit)
-        )
+    _check_size(upload, name)
     digest = content_digest(upload)
     if existing := Document.objects.filter(collection=collection, content_hash=digest).first():
         if replaces is not None:
@@ -109,10 +100,38 @@ def document_create(
         content_hash=digest,
         uploaded_by=uploaded_by,
         replaces=replaces,
-        **metadata,
+        **values,
     )
     review_date_set(document, collection)
     check_room(document.size_bytes)
+    return _store(document, upload, queue=queue, within_quota=within_quota)
+
+
+def _next_version(replaces: Document, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the version that follows it: those that are given, else its own. Raises ConflictError."""
+    followed = replaces.newer_versions.exclude(status=Document.Status.FAILED).exists()
+    if replaces.superseded_at is not None or followed:
+        raise ConflictError(SUPERSEDED)
+    values = {field: getattr(replaces, field) for field in FILTERED}
+    values["version"] = replaces.version + 1
+    values["review_by"] = review_date_of_next(replaces)
+    return values | {field: value for field, value in metadata.items() if value}
+
+
+def _check_size(upload: File[bytes], name: str) -> None:
+    """Raises TooLargeError."""
+    limit = settings.RAG.ingest.max_file_mib
+    if (upload.size or 0) > limit * MIB:
+        raise TooLargeError(
+            worded("“{name}” is larger than {limit} MiB; split it.", name=name, limit=limit)
+        )
+
+
+def _store(
+    document: Document, upload: File[bytes], *, queue: bool, within_quota: bool
+) -> DocumentCreated:
+    """The file, then its row and its job; where there is no row in the end, the file goes."""
+    collection = document.collection
     _file_store(document, upload)
     try:
         with transaction.atomic():
@@ -123,10 +142,12 @@ def document_create(
     except IntegrityError:
         # The same content came in by another request in this moment, or the collection went away.
         document.file.delete(save=False)
-        existing = Document.objects.filter(collection=collection, content_hash=digest).first()
-        if existing is None:
+        same = Document.objects.filter(
+            collection=collection, content_hash=document.content_hash
+        ).first()
+        if same is None:
             raise CollectionNotFoundError from None
-        return _existing(existing, upload, queue)
+        return _existing(same, upload, queue)
     except BaseException:
         document.file.delete(save=False)
         raise
