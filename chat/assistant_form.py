@@ -50,6 +50,11 @@ class AssistantForm(forms.Form):
             "None ticked: all that is searched by default. People search only those that they may read themselves."
         ),
     )
+    with_own = forms.BooleanField(
+        label=_("Each person’s own collections, too"),
+        required=False,
+        help_text=_("Beside those that are ticked."),
+    )
     way = forms.ChoiceField(label=_("How thorough the answer is"), required=False)
     model = forms.CharField(
         label=_("Model"),
@@ -110,7 +115,7 @@ class AssistantForm(forms.Form):
             for key, way in self.ways.items()
             if (way["workflow"], way["options"]) == (assistant.workflow, assistant.options)
         ]
-        plain = ("name", "description", "instructions", "collections", "model")
+        plain = ("name", "description", "instructions", "collections", "with_own", "model")
         other = AS_IT_IS if assistant.workflow or assistant.options else ""
         return {
             **{name: getattr(assistant, name) for name in plain},
@@ -127,7 +132,7 @@ class AssistantForm(forms.Form):
             return
         ticked = entered["collections"]
         filters = {name: entered[name] for name in FILTERS if entered[name]}
-        plain = ("name", "description", "instructions", "model")
+        plain = ("name", "description", "instructions", "with_own", "model")
         body = {
             **{name: entered[name] for name in plain},
             **self._way(entered["way"]),

@@ -50,6 +50,10 @@ class AssistantInputSerializer(StrictSerializer):
         max_length=MAX_NAMES,
         help_text="Empty: all that the asker's questions search unasked. An assistant lends no permission.",
     )
+    with_own = FlagField(
+        required=False,
+        help_text="The asker's own collections are searched beside these. Without any they are anyway.",
+    )
     workflow = serializers.ChoiceField(
         choices=available_workflows(), required=False, allow_null=True
     )
@@ -125,6 +129,7 @@ class AssistantSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="Addresses of those that you may read."
     )
     unreadable = serializers.IntegerField(help_text="Its collections that you may not read.")
+    with_own = serializers.BooleanField(help_text="Your own are searched beside them.")
     workflow = serializers.CharField(help_text="Empty: the site's.")
     options = serializers.DictField()
     filters = serializers.DictField()
@@ -182,6 +187,7 @@ def _data(
         "owner": assistant.owner.username if assistant.owner else None,
         "collections": seen,
         "unreadable": len(assistant.collections) - len(seen),
+        "with_own": bool(assistant.with_own),
         **(shared or {"groups": [], "people": []}),
         "default": assistant.is_default,
         "owned": shared is not None,

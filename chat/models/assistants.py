@@ -39,6 +39,8 @@ class Assistant(models.Model):
     instructions = models.TextField(_("instructions"), max_length=MAX_INSTRUCTIONS, blank=True)
     # Ids, not rows: an assistant whose last collection is deleted must not begin to search all of them.
     collections: Any = models.JSONField(_("collections"), default=list, blank=True)
+    # Beside these: of each person who asks their own. None: no.
+    with_own = models.BooleanField(_("each person’s own collections, too"), null=True, blank=True)
     workflow = models.CharField(_("workflow"), max_length=40, blank=True)
     options: Any = models.JSONField(_("options"), default=dict, blank=True)  # of `workflow`
     filters: Any = models.JSONField(_("filters"), default=dict, blank=True)

@@ -22,7 +22,7 @@ from retrieval.knowledge.scopes import scope_readable
 from retrieval.knowledge.selectors import (
     default_documents,
     documents_searched,
-    visible_collections,
+    readable_collections,
 )
 from retrieval.models import Document
 
@@ -90,13 +90,16 @@ def assistant_take(
     given = _given(assistant, request, about)
     scope = None
     if assistant.collections and not {"collections", "documents"} & request.keys():
-        scope, addresses = scope_readable(user=user, ids=assistant.collections)
-        if not addresses:
+        scope, addresses = scope_readable(
+            user=user, ids=assistant.collections, with_own=bool(assistant.with_own)
+        )
+        read = set(assistant.collections) & set(scope.ids)
+        if not read:
             raise AssistantCollectionsUnreadableError(assistant.name)
         given["collections"] = addresses
         request["collection_ids"] = list(scope.ids)
         about["collections"] = len(assistant.collections)
-        about["unreadable"] = len(assistant.collections) - len(addresses)
+        about["unreadable"] = len(assistant.collections) - len(read)
     options = {**given.get("options", {}), **request.get("options", {})}
     request.update(given)
     if options:
@@ -127,7 +130,8 @@ def documents_by_default(user: User) -> QuerySet[Document]:
     assistant = default_assistant()
     if assistant is None or not assistant.collections:
         return default_documents(user)
-    looked_into = visible_collections(user).filter(pk__in=assistant.collections)
+    ids = assistant.collections
+    looked_into = readable_collections(user=user, ids=ids, with_own=bool(assistant.with_own))
     return documents_searched(looked_into)
 
 

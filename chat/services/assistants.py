@@ -25,7 +25,16 @@ MOST = 200  # of one owner
 TAKEN = worded("You already have an assistant of this name.")
 TEXTS = ("name", "description", "instructions", "workflow", "model", "visibility")
 LISTS = ("options", "filters", "starters")
-SHAPES = {"name", "instructions", "collections", "workflow", "options", "filters", "model"}
+SHAPES = {
+    "name",
+    "instructions",
+    "collections",
+    "with_own",
+    "workflow",
+    "options",
+    "filters",
+    "model",
+}
 MAY_NOT_PUBLISH = worded(
     "You may not share an assistant with everybody; share it with people or a group, or ask an administrator."
 )
@@ -55,8 +64,8 @@ def _new(*, owner: User | None, **values: Any) -> Assistant:
 
 @transaction.atomic
 def assistant_update(*, assistant: Assistant, changes: Mapping[str, Any], by: User) -> Assistant:
-    """Change any of name, description, instructions, collections (addresses), workflow, options, filters, model,
-    starters, visibility, groups and people (names).
+    """Change any of name, description, instructions, collections (addresses), with_own, workflow, options, filters,
+    model, starters, visibility, groups and people (names).
 
     Its collections that `by` may not read stay, but for those whose ids are in `forgotten`. Raises InvalidInputError,
     ConflictError, PermissionDeniedError where `by` may not share it with everybody.
@@ -75,6 +84,8 @@ def _change(assistant: Assistant, changes: Mapping[str, Any], *, by: User) -> As
     for field in LISTS:
         if field in changes:
             setattr(assistant, field, changes[field])
+    if bool(assistant.with_own) != changes.get("with_own", bool(assistant.with_own)):
+        assistant.with_own = changes["with_own"]
     hidden = _hidden(assistant, by) if {"collections", "forgotten"} & changes.keys() else []
     kept = [key for key in hidden if key not in changes.get("forgotten", ())]
     if "collections" in changes:

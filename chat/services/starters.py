@@ -129,7 +129,10 @@ def _next_collection() -> Collection | None:
     )
     assistant = default_assistant()
     if assistant and assistant.collections:
-        changed = changed.filter(pk__in=assistant.collections)
+        wanted = Q(pk__in=assistant.collections)
+        if assistant.with_own:
+            wanted |= Q(owner__isnull=False)
+        changed = changed.filter(wanted)
     is_new = Q(looked_version=None) | ~Q(looked_version=F("version"))
     waiting = changed.filter(is_new | Q(is_begun=True))
     return waiting.order_by(F("looked_at").asc(nulls_first=True), "created_at", "pk").first()

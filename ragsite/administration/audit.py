@@ -57,6 +57,7 @@ AUDITED: dict[str, tuple[str, ...]] = {  # table → fields; of relations to sev
         "description",
         "instructions",
         "collections",
+        "with_own",
         "workflow",
         "options",
         "filters",

@@ -16,7 +16,7 @@ from retrieval.knowledge.selectors import (
     collection_named,
     collections_find,
     default_collections,
-    visible_collections,
+    readable_collections,
 )
 from retrieval.models import Collection, Document
 
@@ -31,10 +31,12 @@ def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
     return _scope_of(collections_find(user=user, names=names), user=user)
 
 
-def scope_readable(*, user: User, ids: Sequence[str]) -> tuple[SearchScope, list[str]]:
-    """Those of these collections that `user` may read, and their addresses; both may be empty."""
-    readable = visible_collections(user).filter(pk__in=ids).select_related("owner")
-    found = list(readable.order_by("name", "created_at"))
+def scope_readable(
+    *, user: User, ids: Sequence[str], with_own: bool = False
+) -> tuple[SearchScope, list[str]]:
+    """`readable_collections` and their addresses; both may be empty."""
+    readable = readable_collections(user=user, ids=ids, with_own=with_own)
+    found = list(readable.select_related("owner").order_by("name", "created_at"))
     return _scope(found, user=user), [collection.address for collection in found]
 
 

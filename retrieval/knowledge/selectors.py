@@ -64,6 +64,16 @@ def visible_collections(user: User) -> QuerySet[Collection]:
     return Collection.objects.filter(rule, _bound(user), conversation_id=None)
 
 
+def readable_collections(
+    *, user: User, ids: Sequence[str], with_own: bool = False
+) -> QuerySet[Collection]:
+    """Those of these that `user` may read. with_own: and all of the user's own."""
+    wanted = Q(pk__in=ids)
+    if with_own:
+        wanted |= Q(owner=user)
+    return visible_collections(user).filter(wanted)
+
+
 def attached_collections(user: User) -> QuerySet[Collection]:
     """Those that hold the files of the user's conversations."""
     if user is None or not user.is_authenticated:

@@ -40,6 +40,7 @@ def test_it_is_made_changed_and_deleted_on_its_pages(page: Client, owner: User) 
         "name": "Leave",
         "instructions": "Use a list.",
         "collections": [str(notes.pk)],
+        "with_own": "on",
         "way": "quick",
         "department": "HR",
         "tags": "pay\nleave, paid",
@@ -49,7 +50,7 @@ def test_it_is_made_changed_and_deleted_on_its_pages(page: Client, owner: User) 
     made = Assistant.objects.get()
     assert (made.owner, made.visibility, made.version) == (owner, "private", 1)
     assert (made.collections, made.workflow) == ([str(notes.pk)], "corrective")
-    assert made.options["rewrite"] is False
+    assert made.options["rewrite"] is False and made.with_own is True
     assert made.filters == {"department": "HR", "tags": ["pay", "leave, paid"]}
     assert made.starters == ["How long is parental leave?", "Who approves it?"]
     shown = page.get(f"/assistants/{made.pk}/").content.decode()
@@ -83,6 +84,18 @@ def test_what_is_wrong_is_said_at_its_field(
     assert answer.status_code == 400
     assert said in answer.content.decode()
     assert Assistant.objects.count() == 1
+
+
+def test_whether_the_askers_own_are_searched_is_told_changed_and_copied(
+    page: Client, rules: Assistant
+) -> None:
+    address = f"/api/assistants/{rules.pk}"
+    assert sent(page, "get", address).json()["with_own"] is False
+    assert sent(page, "patch", address, {"with_own": False}).json()["version"] == 1
+    changed = sent(page, "patch", address, {"with_own": True}).json()
+    assert (changed["with_own"], changed["version"]) == (True, 2)
+    page.post(f"/assistants/{rules.pk}/copy/")
+    assert Assistant.objects.get(name="Rules 2").with_own is True
 
 
 def test_a_question_to_start_with_is_offered_once(page: Client, rules: Assistant) -> None:

@@ -104,6 +104,27 @@ async def test_it_lends_no_permission(api: Api, workflow: ScriptedWorkflow, stra
     assert "“Both” looks into 2 collections" in str(answer["found"])
 
 
+async def test_where_it_says_so_the_askers_own_collections_are_searched_beside_its_own(
+    api: Api, workflow: ScriptedWorkflow, stranger: User
+) -> None:
+    law = await make_collection(name="law", owner=stranger, visibility="public")
+    secret = await make_collection(name="secret", owner=stranger, visibility="private")
+    own = await make_collection(name="notes", owner=api.user, visibility="private")
+    await make_collection(name="handbook", owner=None)
+    shared = {"visibility": "public", "collections": [str(law.pk), str(secret.pk)]}
+    await make(stranger, "Alone", **shared)
+    await make(stranger, "Beside", with_own=True, **shared)
+    await make(stranger, "Hidden", with_own=True, visibility="public", collections=[str(secret.pk)])
+    for name in ("Alone", "Beside"):
+        answer = (await api.ask(assistant=f"{stranger.username}/{name}")).json()
+        assert "looks into 2 collections" in str(answer["found"])
+    alone, beside = (set(question.scope.ids) for question in workflow.questions)
+    assert alone == {str(law.pk)}
+    assert beside == {str(law.pk), str(own.pk)}
+    refused = await api.ask(assistant=f"{stranger.username}/Hidden")
+    assert refused.json()["error"]["code"] == "assistant_collections_unreadable"
+
+
 @pytest.mark.parametrize("withdrawn", [True, False], ids=["withdrawn", "deleted"])
 async def test_with_no_collection_left_nothing_is_asked_and_the_question_may_be_without_it(
     api: Api, workflow: ScriptedWorkflow, stranger: User, withdrawn: bool

@@ -119,7 +119,7 @@ declare namespace Api {
     task?: Task; documents?: Id[]; offered?: "follow_up" | "starter"; temporary?: boolean;
   }
   interface Assistant {
-    id: Id; name: string; address: string; description: string; owner: string | null; instructions: string; collections: string[]; unreadable: number;
+    id: Id; name: string; address: string; description: string; owner: string | null; instructions: string; collections: string[]; unreadable: number; with_own: boolean;
     workflow: string; options: Options; filters: Filters; model: string; starters: string[]; default: boolean; owned: boolean; version: number;
   }
   type Task = "summarise" | "list" | "compare";

@@ -262,13 +262,15 @@ export class Composer extends QuestionBox {
   pickCollections(button) {
     /** @type {Api.Collection[]} */
     let known = [];
+    const itsLabel = () => (this.assistant.chosen?.with_own ? gettext("Its collections and your own") : gettext("Its collections"));
     const ofAssistant = () => this.assistant.chosen?.collections ?? [];
-    const isSearched = (/** @type {Api.Collection} */ { address, searched }) => this.collections?.has(address) ?? (ofAssistant().length ? ofAssistant().includes(address) : searched);
+    const isOfAssistant = (/** @type {Api.Collection} */ { address, owner }) => ofAssistant().includes(address) || (owner === this.username && this.assistant.chosen?.with_own === true);
+    const isSearched = (/** @type {Api.Collection} */ row) => this.collections?.has(row.address) ?? (ofAssistant().length ? isOfAssistant(row) : row.searched);
     const labelOf = (/** @type {Api.Collection} */ row) => collectionLabel(row, known, this.username);
     const show = () => {
       const chosen = known.filter(isSearched);
       if (known.length && this.collections?.size) this.collections = chosen.length ? new Set(chosen.map(({ address }) => address)) : null; // others have gone
-      const all = ofAssistant().length ? gettext("Its collections") : gettext("All collections");
+      const all = ofAssistant().length ? itsLabel() : gettext("All collections");
       const label = !this.collections ? all : !chosen.length ? gettext("Choose a collection")
         : chosen.length === 1 ? labelOf(chosen[0]) : ngettext("{count} collection", "{count} collections", chosen.length);
       replace(button, icon("folder"), this.searchesWeb ? gettext("{places} + web", { places: label }) : label, icon("chevron"));
@@ -291,7 +293,7 @@ export class Composer extends QuestionBox {
     const reading = read();
     menuButton(button, () => reading.then(() => [
       ofAssistant().length
-        ? { label: gettext("Its collections"), hint: this.assistant.chosen?.name, checked: !this.collections, run: () => { this.collections = null; show(); } }
+        ? { label: itsLabel(), hint: this.assistant.chosen?.name, checked: !this.collections, run: () => { this.collections = null; show(); } }
         : { label: gettext("All collections"), checked: !this.collections, run: () => choose(this.collections ? ({ searched }) => searched : () => false) },
       ...known.map((row) => ({
         label: labelOf(row), hint: ngettext("{count} document", "{count} documents", row.document_count), checked: isSearched(row), run: () => choose((other) => isSearched(other) !== (other === row)),
