@@ -362,7 +362,7 @@ def test_assistants_of_the_site_are_named_and_those_of_people_are_not(root: User
     client.post(f"/assistants/{house}/sharing/", {"action": "default"})
     html = page(root, "?kind=assistants")
     assert "House" in html and "Mine" not in html
-    assert "<ins>Be brief.</ins>" in html and "<ins>True</ins>" in html
+    assert "<ins>Be brief.</ins>" in html and "<ins>Yes</ins>" in html
     client.delete(f"{address}/{house}")
     assert "Deleted" in page(root, "?kind=assistants")
     assert not LogEntry.objects.filter(object_repr="Mine").exists()
