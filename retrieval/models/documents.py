@@ -173,6 +173,17 @@ class Document(models.Model):
                 condition=Q(review_due__isnull=False, superseded_at=None),
                 name="document_review_due",
             ),
+            # By collection first, so that SQLite, which has no statistics before ANALYZE, takes them for those of the
+            # collections that somebody may read.
+            models.Index(
+                fields=["collection", "review_due", "id"],
+                condition=Q(review_due__isnull=False, superseded_at=None),
+                name="document_overdue_in_collection",
+            ),
+            models.Index(
+                fields=["collection", "superseded_at", "created_at", "id"],
+                name="document_oldest_of_collection",
+            ),
             models.Index(
                 fields=["review_due", "id"],
                 condition=Q(review_due__isnull=False, superseded_at=None, review_notified=False),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from chat.review.ageing import ageing_documents
+from chat.review.roles import desk_access
 from retrieval.knowledge.services.documents import document_supersede
 from retrieval.models import Document
 from tests.clients import api_of, client_of, person
@@ -116,3 +121,17 @@ def test_who_has_no_role_sees_nothing(role: str, staff: bool, status: int) -> No
 def test_a_wrong_filter_is_refused(query: str) -> None:
     expected = 404 if query.startswith("?page") else 400
     assert api_of(person("Reviewers")).get(f"{ADDRESS}{query}").status_code == expected
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has statistics by itself")
+@pytest.mark.parametrize("show", ["overdue", "oldest"])
+def test_sqlite_reads_an_index_of_the_collections_though_it_has_no_statistics(show: Any) -> None:
+    documents = ageing_documents(access=desk_access(person("Reviewers")), show=show)
+    with CaptureQueriesContext(connection) as asked:
+        documents.count()
+        list(documents.values_list("pk", flat=True)[:50])
+    for query in asked.captured_queries[-2:]:
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+            plan = "\n".join(row[3] for row in cursor.fetchall())
+        assert re.search("document_overdue_in_collection|document_oldest_of_collection", plan), plan
