@@ -1,6 +1,6 @@
 """How many of our files one question runs through, from its HTTP request to its stored answer, without a model.
 
-    python -m benchmarks.speed.trace_question [--workflow corrective] [--stream] [--files] [--json]
+    python -m benchmarks.trace_question [--workflow corrective] [--stream] [--files] [--json]
 
 A site of its own with one document answers the question twice. The second time, when everything is loaded, each
 function of ours that is called is noted, in all threads. `returns`: somebody who opens the files in the order in which
