@@ -78,6 +78,14 @@ def conventions_of(language: str) -> frozenset[Convention]:
     return frozenset((Convention(decimal, group),))
 
 
+def conventions_of_workbook(language: str) -> frozenset[Convention]:
+    """Of a workbook in this language: numbers are written as in English by its reader, and texts as their authors do,
+    who may part thousands by a dot."""
+    if any(convention.decimal == "," for convention in conventions_of(language)):
+        return frozenset((DOT, Convention("", ".")))
+    return frozenset((DOT,))
+
+
 def conventions_shown(cells: Iterable[str]) -> frozenset[Convention]:
     """Those by which the figures of these cells are written that have one reading alone: 1.234,50 and 12,5."""
     shown = set()
@@ -171,8 +179,8 @@ def _values(figure: str, conventions: frozenset[Convention]) -> tuple[float, ...
         return (_read(digits, convention),)
     if len(signs) > 1:
         return (_read(digits, Convention("", signs[0])),)
-    ways = {_way(signs[0], convention) for convention in conventions}
-    if len(ways) == 1 and None not in ways:
+    ways = {_way(signs[0], convention) for convention in conventions} - {None}
+    if len(ways) == 1:
         return (_read(digits, DOT if ways == {"."} else COMMA),)
     return tuple(sorted({_read(digits, DOT), _read(digits, COMMA)}))
 

@@ -12,20 +12,24 @@ from django.db.models.functions import Lower
 
 from retrieval.engine.values import SearchScope
 from retrieval.engine.values.counting import CountFilter
+from retrieval.knowledge.ingest.sniff import MEDIA_TYPES
 from retrieval.knowledge.scopes import collection_ids
 from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Document
 
+WORKBOOK = MEDIA_TYPES["xlsx"]
+
 
 class CountedDocument(NamedTuple):
     """language: ISO 639, as it was read; empty where it shows none. chunks: how many it was cut into. file: by which
-    two are the same file."""
+    two are the same file. is_workbook: the numbers of its cells are written by its reader."""
 
     id: UUID
     title: str
     language: str
     chunks: int
     file: str
+    is_workbook: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +46,14 @@ class Surroundings:
 def documents_let_through(scope: SearchScope, counted: CountFilter) -> list[CountedDocument]:
     """Current documents of the scope that are ready and that the filters let through, by title."""
     rows = _ready(scope).filter(_rule(counted))
-    columns = ["pk", "title", "language", "chunk_count", "content_hash"]
+    columns = ["pk", "title", "language", "chunk_count", "content_hash", "media_type"]
     tags = set(counted.metadata.tags)
     if tags:
         columns.append("tags")  # lists in JSON can't be searched alike in all databases
     found: list[Any] = list(rows.order_by(Lower("title"), "pk").values_list(*columns))
     return [
-        CountedDocument(pk, title, language, chunks, file)
-        for pk, title, language, chunks, file, *own in found
+        CountedDocument(pk, title, language, chunks, file, media_type == WORKBOOK)
+        for pk, title, language, chunks, file, media_type, *own in found
         if not tags or tags & set(own[0])
     ]
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retrieval.engine.text.cell_numbers import Convention, conventions_of, conventions_shown
+from retrieval.engine.text.cell_numbers import (
+    Convention,
+    conventions_of,
+    conventions_of_workbook,
+    conventions_shown,
+)
 from retrieval.engine.text.cell_values import CellComparison, compares
 from retrieval.engine.text.mentions import EXCERPT_CHARS, Mention, excerpts_around
 from retrieval.engine.text.records import Cell, Record, RecordLine, column_key, records_of
@@ -54,7 +59,8 @@ class _Comparing:
         self._document = document
         self._records = records
         self._rules = [(column_key(rule.column), rule) for rule in counted.columns]
-        self._known = conventions_of(document.language)
+        known = conventions_of_workbook if document.is_workbook else conventions_of
+        self._known = known(document.language)
         self._shown: dict[str, frozenset[Convention]] = {}
 
     def compared_lines(self, record: Record) -> set[RecordLine]:

@@ -29,10 +29,11 @@ def collection(user: User) -> Collection:
     return CollectionFactory(owner=user, visibility="private", name="mine")
 
 
-def written(collection: Collection, name: str, text: str, **fields: Any) -> Document:
+def written(collection: Collection, name: str, text: str | bytes, **fields: Any) -> Document:
     """A document as the ingest leaves it, but for its vectors."""
     fields = {"title": name, "tags": [], "status": Document.Status.READY} | fields
-    document = read_document_row(text.encode(), name, collection=collection, **fields)
+    data = text if isinstance(text, bytes) else text.encode()
+    document = read_document_row(data, name, collection=collection, **fields)
     chunks = list(document.chunks.all())
     for chunk in chunks:
         chunk.terms = stored_terms(terms_text(embedding_text(document, chunk)))

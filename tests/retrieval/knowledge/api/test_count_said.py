@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
+import openpyxl
 import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
@@ -45,6 +47,26 @@ def test_a_number_is_read_by_the_convention_of_its_documents_language(
     written(collection, "en.md", ENGLISH + rows)
     found = counted(client, columns=rule("Value", ">", "1000"))
     assert (suppliers(found), found["complete"]) == (["A", "B", "E", "F"], True)
+
+
+def test_numbers_of_a_workbook_are_read_as_its_reader_writes_them(
+    client: APIClient, collection: Collection
+) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["Die folgenden Lieferanten haben Verträge mit unserer Abteilung."])
+    book.active.append([])
+    book.active.append(["Lieferant", "Betrag"])
+    for name, value in [("A", 1234), ("B", 900), ("C", "1.234")]:
+        book.active.append([name, value])
+        book.active.cell(book.active.max_row, 2).number_format = "#,##0"
+    file = io.BytesIO()
+    book.save(file)
+    written(collection, "a.xlsx", file.getvalue())
+    found = counted(client, columns=rule("Betrag", ">", "1000"))
+    assert suppliers(found) == [
+        "A"
+    ]  # what is a text there may be written as in German, or be 1.234
+    assert (found["ambiguous_cells"], found["unread"][0]["value"]) == (1, "1.234")
 
 
 def test_what_can_be_read_in_two_ways_is_said_and_not_counted(
