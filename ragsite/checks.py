@@ -1,6 +1,6 @@
 """Set-ups that start without a word and lose something later: several processes that do not share what they must.
 
-`manage.py check --deploy` shows them, and so may a page: `findings()`.
+`manage.py check --deploy` shows them, and the administration's pages do (`findings`).
 """
 
 from __future__ import annotations

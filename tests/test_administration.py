@@ -20,6 +20,7 @@ from feedback.models import Revision
 from ragsite.accounts.tokens import token_create
 from ragsite.core import storage
 from ragsite.core.messages import worded
+from ragsite.models import SiteProcess
 from ragsite.operations import health
 from retrieval.models import Document, IngestJob
 from tests.clients import browser, client_of, is_in, person, sure
@@ -46,11 +47,12 @@ def answering(reason: str) -> Any:
 
 @pytest.fixture(autouse=True)
 def _all_well(monkeypatch: pytest.MonkeyPatch, rag_settings: RagSettingsChanger) -> None:
-    """Every dependency answers, and the schedule has just run."""
+    """Every dependency answers, the schedule has just run, and there is a secret key."""
     rag_settings(ollama={"offline": "auto"})
     for name in ("_database", "_milvus", "_ollama", "_broker", "_storage", "_channel_layer"):
         monkeypatch.setattr(health, name, fine)
     PeriodicTask.objects.update(last_run_at=timezone.now())
+    monkeypatch.setattr("ragsite.checks._key", lambda _processes: ())
 
 
 def answer_recorded(message: Message) -> AnswerReview:
@@ -157,6 +159,25 @@ def test_the_number_of_queries_does_not_grow_with_what_there_is(
 
 
 # ------------------------------------------------------------------------------------------------ health
+def test_what_the_processes_do_not_share_is_said_with_what_to_do() -> None:
+    client = client_of(superuser())
+    assert "Set-up of the processes" not in text_of(client, "/administration/health/")
+    shared = {"redis": True, "key": "k", "prompts": "p", "milvus_lite": False}
+    for number, uploads in enumerate(("here", "there")):
+        SiteProcess.objects.create(
+            name=f"web {number}",
+            kind="web",
+            host=f"machine-{number}",
+            pid=1,
+            facts=shared | {"uploads": uploads},
+            seen_at=timezone.now(),
+        )
+    said = "Not all processes keep uploaded files in the same place."
+    html = text_of(client, "/administration/health/")
+    assert said in html and "Set RAGSITE_UPLOADS" in html and "Has to be mended" in html
+    assert said in text_of(client, "/administration/")
+
+
 @pytest.mark.parametrize(
     ("name", "reason", "state", "advice"),
     [

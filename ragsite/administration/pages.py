@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods
 from chat.review.desk_page import desk_page, problem_sentences
 from chat.review.roles import SHIPPED, DeskAccess
 from ragsite.administration import people
-from ragsite.administration.state import figures, health_parts, matters, versions
+from ragsite.administration.state import figures, health_parts, matters, setup_findings, versions
 from ragsite.core.errors import AppError, NotFoundError
 from ragsite.core.text import row_id
 
@@ -39,7 +39,7 @@ def overview_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     context = {
         "section": "administration",
         "place": "overview",
-        "matters": matters(access=access, parts=parts),
+        "matters": matters(access=access, parts=parts, setup=setup_findings()),
         "parts": parts,
         "figures": figures(),
         "versions": versions(),
@@ -50,8 +50,13 @@ def overview_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 @never_cache
 @desk_page("administer", query=())
 def health_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
-    """What /readyz knows, with what to do about it."""
-    context = {"section": "administration", "place": "health", "parts": health_parts()}
+    """What /readyz knows, and how the processes of the site are set up, with what to do about it."""
+    context = {
+        "section": "administration",
+        "place": "health",
+        "parts": health_parts(),
+        "setup": setup_findings(),
+    }
     return render(request, "administration/health.html", context)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from typing import Any, Literal
 import django
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import Count, Max, Min, Q
 from django.urls import reverse
 from django.utils import timezone
@@ -23,6 +23,7 @@ from django_celery_beat.models import PeriodicTask
 from chat.review.queue import ATTENTION, todo_counts
 from chat.review.roles import DeskAccess
 from feedback.models import FeedbackState, KnowledgeGap, Revision
+from ragsite.checks import SetupFinding, findings
 from ragsite.core import storage
 from ragsite.core.localized import localized
 from ragsite.models import Webhook
@@ -165,6 +166,14 @@ def health_parts() -> list[Part]:
     return parts
 
 
+def setup_findings() -> list[SetupFinding]:
+    """What the processes of the site do not share; none where the database is away, which a part says."""
+    try:
+        return findings()
+    except DatabaseError:
+        return []
+
+
 def _worker() -> Part:
     """Takes for stopped a worker whose oldest document has been due for LATE while none is being read."""
     now = timezone.now()
@@ -207,13 +216,14 @@ class Matter:
     link: str = ""
 
 
-def matters(*, access: DeskAccess, parts: list[Part]) -> list[Matter]:
+def matters(
+    *, access: DeskAccess, parts: list[Part], setup: Sequence[SetupFinding]
+) -> list[Matter]:
     """The most urgent first."""
-    found = [
-        Matter(text=part.summary, address=reverse("administration_health"), link=_("What to do"))
-        for part in parts
-        if part.needs_attention
-    ]
+    said = [part.summary for part in parts if part.needs_attention]
+    said += [finding.sentence for finding in setup]
+    health = reverse("administration_health")
+    found = [Matter(text=text, address=health, link=_("What to do")) for text in said]
     free = storage.free_mib()
     if storage.MIN_FREE_MIB <= free < LOW_DISK_MIB:
         found.append(Matter(text=_("Only %(mib)d MiB are left on the disk.") % {"mib": free}))
