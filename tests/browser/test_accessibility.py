@@ -41,7 +41,7 @@ PAGES = (
     "/review/", "/review/log/", "/review/dashboard/",
     "/review/curated/", "/review/gaps/", "/review/documents/", "/review/boosts/", "/review/ratings/",
     "/documents/sources/", "/documents/count/?words=leave",
-    "/assistants/", "/assistants/new/",
+    "/assistants/", "/assistants/new/", "/requests/", "/review/imports/?kind=curated", "/?temporary=1",
     "/administration/", "/administration/people/", "/administration/budgets/",
     "/administration/health/", "/administration/log/",
     "/admin/", "/admin/chat/session/",
@@ -66,6 +66,9 @@ STILL = """async () => {
   await Promise.all(document.getAnimations().filter((one) => one.effect.getTiming().iterations !== Infinity)
     .map((one) => one.finished.catch(() => {})));
 }"""
+# The page itself, or what scrolls in it; a table has a frame of its own to scroll in.
+STICKS_OUT = """[document.documentElement, ...document.querySelectorAll(".page-scroll, .thread-scroll")]
+  .some((one) => one.scrollWidth > one.clientWidth)"""
 WIDE, NARROW = {"width": 1280, "height": 860}, {"width": 360, "height": 740}
 CONTRAST = {"runOnly": ["color-contrast"]}
 ALL = {"rules": {"target-size": {"enabled": True}}}
@@ -95,7 +98,7 @@ def inspect(page: Page) -> list[str]:
     found += findings(page, CONTRAST)
     page.set_viewport_size(NARROW)
     found += findings(page, ALL_BUT_CONTRAST)
-    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+    if page.evaluate(STICKS_OUT):
         found.append("sticks out at 360 px")
     return found
 

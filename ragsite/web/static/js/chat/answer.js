@@ -266,7 +266,7 @@ export class Answer {
     }
     const body = h("div", { class: "path-body" });
     const details = h("details", { class: "path-toggle" },
-      h("summary", {}, lines, h("span", { class: "found-all" }, gettext("All steps"), icon("chevron"))), body);
+      h("summary", {}, found.length ? lines : null, h("span", { class: "found-all" }, gettext("All steps"), icon("chevron"))), body);
     const titles = Object.fromEntries(sources.map(({ chunk_id: id, title }) => [id, title]));
     details.addEventListener("toggle", async () => {
       if (!details.open || body.childElementCount) return;

@@ -6,6 +6,7 @@ import { toast } from "../ui.js";
 import { drawPassage, loadMarkdown } from "../chat/stream_text.js";
 
 const SHOWN = 6;
+const EXCERPT = 400; // characters
 
 const form = query(document, "[data-reply]", HTMLFormElement);
 const text = query(form, "textarea", HTMLTextAreaElement);
@@ -42,7 +43,7 @@ async function search() {
 function passage(candidate) {
   return h("article", {}, h("strong", { dir: "auto" }, candidate.title),
     h("button", { type: "button", class: "button small", "aria-label": gettext("Cite {title}", { title: candidate.title }), onclick: () => cite(candidate) }, gettext("Cite")),
-    h("div", { class: "hit-text prose", dir: "auto" }, drawPassage(candidate.text)));
+    h("div", { class: "hit-text prose", dir: "auto" }, drawPassage(candidate.text.length > EXCERPT ? `${candidate.text.slice(0, EXCERPT)}…` : candidate.text)));
 }
 
 /** Its number goes into the answer, where the caret was. @param {Api.Candidate} candidate */
