@@ -9,6 +9,7 @@ from feedback.desk import (
     transfer_api,
     transfer_pages,
 )
+from feedback.desk.gap_answer_page import gap_answer
 from feedback.ratings.api import MessageRatingApi, SourceRatingApi
 from feedback.requests import api as requests_api
 from feedback.requests import pages as request_pages
@@ -34,6 +35,7 @@ gaps = [
     path("<int:gap_id>/", gap_pages.gap_page, name="review_gap"),
     path("<int:gap_id>/change/", gap_pages.gap_change, name="review_gap_change"),
     path("<int:gap_id>/document/", gap_pages.gap_document, name="review_gap_document"),
+    path("<int:gap_id>/answer/", gap_answer, name="review_gap_answer"),
     path("<int:gap_id>/ask/", gap_pages.gap_again, name="review_gap_ask"),
     path(
         "<int:gap_id>/replies/<uuid:request_id>/dismiss/",

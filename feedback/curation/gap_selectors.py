@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+from uuid import UUID
+
+from django.contrib.auth.models import User
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from feedback.models import GapQuestion, GapRequest, KnowledgeGap
+from feedback.models import GapDocument, GapQuestion, GapRequest, KnowledgeGap
+from retrieval.knowledge.selectors import visible_documents
 
 LARGEST_FIRST = (F("count").desc(), F("newest_at").desc(nulls_last=True), "-pk")
 
@@ -62,3 +67,13 @@ def gap_list() -> QuerySet[KnowledgeGap]:
         answered=Count("questions__key", distinct=True, filter=Q(questions__answered=True)),
     )
     return gaps.order_by(*LARGEST_FIRST)
+
+
+def may_read_answer(user: User, *, gap_id: int, cited: Set[UUID] = frozenset()) -> bool:
+    """Whether what answers a gap is for this person: all that a written answer cites, else any document that was added
+    for it."""
+    documents = visible_documents(user)
+    if cited:
+        return documents.filter(pk__in=cited).count() == len(cited)
+    added = set(GapDocument.objects.filter(gap=gap_id).values_list("document", flat=True))
+    return not added or documents.filter(pk__in=added).exists()

@@ -55,8 +55,9 @@ NOBODY_ASKS = worded("The account that added the document is gone.")
 State = KnowledgeGap.State
 Vector = NDArray[np.float32]
 logger = logging.getLogger(__name__)
-# Sent with `gap_id`, `keys` of its questions that have an answer now, and `by`: id of the person who closed it, None: they
-# were asked again. Once for each question, until it is asked again.
+# Sent with `gap_id`, `keys` of its questions that have an answer now, and `by`: id of the person who closed it or wrote
+# the answer, None: they were asked again; perhaps `cited`: the documents of an answer that was written for them. Once
+# for each question, until it is asked again.
 questions_answered = Signal()
 
 

@@ -79,10 +79,32 @@ def request_answer(
     _check_length("text", text, MAX_REPLY_CHARS)
     text, chunks = _cited(text, _chunks(user, passages))
     now = timezone.now()
+    _reply(request, by=user, at=now, text=text, chunks=chunks)
+    said = _checked(request, by=user, chunks=chunks)
+    gap_close_if_done(request, by=user, at=now)
+    request_ended.send(GapRequest, request=request)
+    return Replied(request, said)
+
+
+def request_answer_checked(
+    *, user: User, request_id: UUID, curated: CuratedAnswer, chunks: Sequence[Chunk]
+) -> None:
+    """By a checked answer that was written for the gap; chunks: what it cites, under its markers. In a transaction of
+    the caller's. Raises RequestNotFoundError, AlreadyEndedError."""
+    request = open_request(user, request_id)
+    _reply(request, by=user, at=timezone.now(), text=curated.text, chunks=chunks)
+    request_becomes_checked(request, curated)
+    request_ended.send(GapRequest, request=request)
+
+
+def _reply(
+    request: GapRequest, *, by: User, at: datetime, text: str, chunks: Sequence[Chunk]
+) -> None:
+    """Stored, and given to the asker."""
     request.state = State.ANSWERED
     request.reply = text
-    request.ended_at = now
-    request.ended_by = user
+    request.ended_at = at
+    request.ended_by = by
     request.save(update_fields=["state", "reply", "ended_at", "ended_by"])
     GapRequestSource.objects.bulk_create(
         GapRequestSource(
@@ -97,15 +119,11 @@ def request_answer(
     if request.message is not None and request.asker is not None:
         person_answer_add(
             asked=request.message,
-            by=user.get_full_name() or user.get_username(),
-            on=timezone.localdate(now),
+            by=by.get_full_name() or by.get_username(),
+            on=timezone.localdate(at),
             text=text,
             sources=_readable_sources(request.asker, chunks),
         )
-    said = _checked(request, by=user, chunks=chunks)
-    gap_close_if_done(request, by=user, at=now)
-    request_ended.send(GapRequest, request=request)
-    return Replied(request, said)
 
 
 @transaction.atomic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection as Names
+from collections.abc import Set
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat.review.replay.replays import replays_order
+from feedback.curation.gap_selectors import may_read_answer
 from feedback.curation.gaps import not_asked
 from feedback.models import GapDocument, GapQuestion, GapRequest
 from feedback.requests.addressees import is_curator, requests_to
@@ -20,7 +22,7 @@ from ragsite.core.database import after_commit
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_file_name
-from retrieval.knowledge.selectors import visible_documents, writable_collections
+from retrieval.knowledge.selectors import writable_collections
 from retrieval.knowledge.services.documents import document_create
 from retrieval.models import Document
 
@@ -28,16 +30,22 @@ NOT_THEIRS = worded("Whoever added the document may not have them asked again an
 State = GapRequest.State
 
 
-def requests_settle(sender: Any, gap_id: int, keys: Names[str], by: int | None, **_: Any) -> None:
-    """Those of these questions whose asker may read a document that was added are answered; the others go on waiting.
+def requests_settle(
+    sender: Any,
+    gap_id: int,
+    keys: Names[str],
+    by: int | None,
+    cited: Set[UUID] = frozenset(),
+    **_: Any,
+) -> None:
+    """Those of these questions whose asker may read what answers them are answered; the others go on waiting.
 
     A receiver of `questions_answered`.
     """
-    added = set(GapDocument.objects.filter(gap=gap_id).values_list("document", flat=True))
     waiting = GapRequest.objects.filter(gap=gap_id, key__in=keys, state=State.OPEN)
     for request in waiting.select_related("asker"):
         asker = request.asker
-        if asker and added and not visible_documents(asker).filter(pk__in=added).exists():
+        if asker and not may_read_answer(asker, gap_id=gap_id, cited=cited):
             continue
         request.state = State.ANSWERED
         request.ended_at = timezone.now()

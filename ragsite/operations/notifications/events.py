@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection as Names
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +13,9 @@ from django.contrib.auth.models import Group, User
 from django.db.models import F, Model
 from django.db.models.signals import m2m_changed, post_delete, post_save
 
+from feedback.curation.gap_selectors import may_read_answer
 from feedback.curation.gaps import questions_answered
-from feedback.models import Boost, Evidence, GapDocument, GapQuestion, GapRequest, Revision
+from feedback.models import Boost, Evidence, GapQuestion, GapRequest, Revision
 from feedback.requests.addressees import people_to_tell
 from feedback.requests.asking import request_sent, request_withdrawn
 from feedback.requests.replying import request_ended
@@ -25,7 +26,6 @@ from ragsite.operations.notifications.services import (
     notification_settle_for_all,
     notify,
 )
-from retrieval.knowledge.selectors import visible_documents
 from retrieval.models import Collection, CollectionPerson, Document, ShareReply
 
 Kind = Notification.Kind
@@ -176,23 +176,29 @@ def _multipliers(revision_id: UUID | None) -> dict[tuple[int, int], float]:
 
 
 # ------------------------------------------------------------------------------------------------ unanswered questions
-def _questions(sender: Any, gap_id: int, keys: Names[str], by: int | None = None, **_: Any) -> None:
-    after_commit(_tell_who_asked, gap_id, list(keys), by)
+def _questions(
+    sender: Any,
+    gap_id: int,
+    keys: Names[str],
+    by: int | None = None,
+    cited: Set[UUID] = frozenset(),
+    **_: Any,
+) -> None:
+    after_commit(_tell_who_asked, gap_id, list(keys), by, frozenset(cited))
 
 
-def _tell_who_asked(gap_id: int, keys: Names[str], by: int | None) -> None:
-    """Each about their newest wording, as far as they may read what was added; not who did it, nor who had sent the
+def _tell_who_asked(gap_id: int, keys: Names[str], by: int | None, cited: Set[UUID]) -> None:
+    """Each about their newest wording, as far as they may read what answers it; not who did it, nor who had sent the
     question to a person, which is one notification of its own."""
     questions = GapQuestion.objects.filter(gap=gap_id, key__in=keys, message__session__kept=True)
     newest: dict[int, UUID] = {}
     columns = ("message__session__user", "message")
     for user_id, message_id in questions.order_by("message__created_at").values_list(*columns):
         newest[user_id] = message_id
-    added = set(GapDocument.objects.filter(gap=gap_id).values_list("document", flat=True))
     sent = GapRequest.objects.filter(gap=gap_id, key__in=keys, state=GapRequest.State.ANSWERED)
     told = set(sent.values_list("asker", flat=True))
     for user in User.objects.filter(pk__in=newest.keys() - {by} - told):
-        if not added or visible_documents(user).filter(pk__in=added).exists():
+        if may_read_answer(user, gap_id=gap_id, cited=cited):
             notify(Kind.QUESTION_ANSWERED, newest[user.pk], [user.pk])
 
 

@@ -9,7 +9,7 @@ const SHOWN = 6;
 const EXCERPT = 400; // characters
 
 const form = query(document, "[data-reply]", HTMLFormElement);
-const text = query(form, "textarea", HTMLTextAreaElement);
+const text = query(form, "textarea[name=text]", HTMLTextAreaElement);
 const cited = query(form, "[data-cited]");
 const words = query(form, "[data-query]", HTMLInputElement);
 const found = query(form, "[data-found]");
