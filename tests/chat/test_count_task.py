@@ -8,6 +8,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import OperationalError
 
+from retrieval.knowledge.counting.columns import columns_of
+from retrieval.knowledge.scopes import scope_for_all
 from tests.chat.conftest import Api
 from tests.factories import CollectionFactory, DocumentFactory
 from tests.retrieval.knowledge.api.test_count import LEAVE, SUPPLIERS, written
@@ -120,6 +122,21 @@ async def test_columns_that_can_not_be_read_are_no_question_without_columns(
     assert [one["step"] for one in data["degraded"]] == ["count"]
 
 
+async def test_a_column_that_is_gone_since_it_was_listed_is_no_count_of_none(
+    api: Api, online: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = await write(api, "suppliers.csv", SUPPLIERS)
+    listed = await sync_to_async(columns_of)(await sync_to_async(scope_for_all)())
+    monkeypatch.setattr("retrieval.knowledge.counting.counter.columns_of", lambda _scope: listed)
+    await write(api, "a.txt", LEAVE)
+    await sync_to_async(document.delete)()
+    rule = {"column": "Score", "operator": ">", "value": "0", "upper": ""}
+    online.reply(match=READS, json={"columns": [rule], "unit": "row"})
+    data = (await api.ask("How many have a score?", task="count")).json()
+    assert data["decision"] == "NO_ANSWER" and "has a column “Score”" in data["answer"]
+    assert "**0**" not in data["answer"]
+
+
 async def test_columns_of_documents_that_are_not_read_are_said_in_the_path(
     api: Api, online: Any
 ) -> None:
@@ -169,6 +186,7 @@ async def test_a_restriction_to_documents_stands_in_the_answer(api: Api, online:
     online.reply(match=READS, json=LEAVE_FILTER)
     asked = {"task": "count", "documents": [str(document.pk)]}
     data = (await api.ask("How many mention parental leave?", **asked)).json()
+    assert steps(data, "count")[0]["detail"]["filters"]["documents"] == [str(document.pk)]
     assert "**1** document ·" in data["answer"] and "in the 1 document chosen" in data["answer"]
 
 

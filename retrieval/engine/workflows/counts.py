@@ -66,8 +66,9 @@ async def try_to_count(deps: Deps, question: Question) -> Answer | Reason:
     result = await count_all(deps, question, filter_)
     if isinstance(result, Reason):
         return result
-    if not result.in_scope:
-        answer = Answer(decision="NO_ANSWER", text="", reason=Reason("no_documents"))
+    if not result.in_scope or result.unknown_columns:  # a column may be gone since they were listed
+        reason = Reason("not_counted" if result.in_scope else "no_documents")
+        answer = Answer(decision="NO_ANSWER", text="", reason=reason)
         return await append_text(deps, answer, deps.say(count_sentence(result), deps.language))
     return await write_count(deps, filter_, result)
 

@@ -250,7 +250,8 @@ class CountResultSerializer(serializers.Serializer[Any]):
     )
     other_units = NamedCellSerializer(
         many=True,
-        help_text="Where numbers with different units or words beside them were compared as they stand: one cell of each.",
+        help_text="Where numbers with different units or words beside them were compared as they stand: one cell of each, "
+        "5 at most.",
     )
     unknown_columns = serializers.ListField(
         child=serializers.CharField(),

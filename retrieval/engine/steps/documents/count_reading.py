@@ -212,6 +212,7 @@ def filter_details(counted: CountFilter) -> dict[str, object]:
         "words": counted.words,
         "match": counted.match if counted.words else "",
         **counted.metadata.as_dict(),
+        "documents": list(counted.metadata.documents),
         "year_from": counted.year_from,
         "year_to": counted.year_to,
         "columns": [

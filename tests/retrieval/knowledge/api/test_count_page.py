@@ -81,6 +81,17 @@ def test_csv_names_the_columns_and_rows_that_it_leaves_out(
     assert rows[-1] == ["wide.csv", "", "", "Score: none", "Could not be compared"]
 
 
+def test_of_rows_that_could_not_be_compared_the_page_says_how_many_it_shows(
+    page: Client, collection: Collection
+) -> None:
+    lines = "\n".join(f"Supplier {number},none" for number in range(7))
+    written(collection, "a.csv", f"Supplier,Score\n{lines}\n")
+    given = {"column": "Score", "operator": ">", "value": "0"}
+    body = page.get("/documents/count/", given).content.decode()
+    assert "The first 5 of 7; the CSV file has more." in body
+    assert len([row for row in csv_rows(page, given) if "Could not be compared" in row]) == 7
+
+
 def test_csv_keeps_both_columns_of_one_name(page: Client, collection: Collection) -> None:
     table = "| Item | Price | Price |\n|---|---|---|\n| A | 5 | 7 |\n"
     written(collection, "prices.md", table)
