@@ -7,17 +7,17 @@ import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from tests.ollama_server import OllamaServer
 from tests.own_servers import own_redis
 from tests.processes import wait_until
 from tests.running_site import START_S
-from tests.web_processes import Site
+from tests.web_processes import Machine, Site
 
 pytestmark = [
     pytest.mark.skipif(
@@ -27,17 +27,38 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def site(tmp_path: Path, online: Any, migrated_database: Path | None) -> Iterator[Site]:
-    with own_redis(tmp_path) as redis_url:
-        site = Site(tmp_path, redis_url, online.url, database=migrated_database)
+@pytest.fixture(scope="module")
+def model_server() -> Iterator[OllamaServer]:
+    server = OllamaServer()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def site(
+    tmp_path_factory: pytest.TempPathFactory,
+    model_server: OllamaServer,
+    migrated_database: Path | None,
+) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    with own_redis(folder) as redis_url:
+        site = Site(folder, redis_url, model_server.url, database=migrated_database)
         yield site
         for machine in site.machines:
             machine.end()
 
 
-def test_an_answer_that_is_being_written_ends_before_its_machine_does(site: Site) -> None:
-    leaving, other = site.machine(PIECES="50"), site.machine()
+@pytest.fixture(scope="module")
+def other(site: Site) -> Machine:
+    """The machine that stays."""
+    return site.machine()
+
+
+def test_an_answer_that_is_being_written_ends_before_its_machine_does(
+    site: Site, other: Machine
+) -> None:
+    leaving = site.machine(PIECES="50")
     asked = site.ask(leaving)
     elsewhere = site.follow(other, asked.message_id)
     with connect(f"ws://127.0.0.1:{leaving.port}/ws/chat/", additional_headers=site.headers) as tab:
@@ -63,14 +84,11 @@ def test_an_answer_that_is_being_written_ends_before_its_machine_does(site: Site
 
 @pytest.mark.parametrize("how", ["killed", "out of time"])
 def test_an_answer_goes_on_in_another_process_behind_what_was_shown(
-    site: Site, online: Any, how: str
+    site: Site, other: Machine, model_server: OllamaServer, how: str
 ) -> None:
-    online.reply(text="They are due after four weeks [1].", structured=False)
+    model_server.reply(text="They are due after four weeks [1].", structured=False)
     # With a lease that does not run out: what counts is that the process has gone.
-    leaving, other = (
-        site.machine(PIECES="3000", RAGSITE_DRAIN_S="0.5", LEASE_S="250"),
-        site.machine(),
-    )
+    leaving = site.machine(PIECES="3000", RAGSITE_DRAIN_S="0.5", LEASE_S="250")
     asked = site.ask(leaving)
     elsewhere = site.follow(other, asked.message_id)
     assert wait_until(lambda: "Book 12." in elsewhere.text, within_s=START_S)
