@@ -228,12 +228,17 @@ def assistant_make_default(*, assistant: Assistant, by: User, default: bool) -> 
     """New conversations where nobody chooses have it, or none. Raises PermissionDeniedError, ConflictError."""
     if not by.is_superuser:
         raise PermissionDeniedError
-    if default and (assistant.owner_id is not None or assistant.visibility != PUBLIC):
+    of_site = Assistant.objects.select_for_update().filter(owner=None).order_by("pk")
+    rows = {row.pk: row for row in of_site}  # locked: another superuser may be choosing, too
+    chosen = rows.get(assistant.pk)
+    if default and (chosen is None or chosen.visibility != PUBLIC):
         raise ConflictError(ONLY_SITES)
-    # Row by row: the log of what staff change hears of each.
-    for former in Assistant.objects.filter(is_default=True).exclude(pk=assistant.pk):
-        former.is_default = False
-        former.save(update_fields=["is_default"])
-    assistant.is_default = default
-    assistant.save(update_fields=["is_default"])
+    # Row by row, the former one first: the log of what staff change hears of each.
+    for row in rows.values():
+        if row.is_default and row != chosen:
+            row.is_default = False
+            row.save(update_fields=["is_default"])
+    if chosen is not None:
+        chosen.is_default = default
+        chosen.save(update_fields=["is_default"])
     forget()

@@ -9,6 +9,8 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
 from chat.models import Assistant
+from chat.services.assistants import assistant_make_default
+from ragsite.core.errors import ConflictError
 from tests.clients import client_of
 from tests.factories import CollectionFactory, UserFactory
 
@@ -304,3 +306,15 @@ def test_the_api_changes_what_is_named_and_counts_a_version(page: Client, rules:
     assert (changed["version"], changed["description"]) == (2, "Short")
     assert sent(page, "delete", path).status_code == 204
     assert sent(page, "get", path).status_code == 404
+
+
+def test_one_that_was_withdrawn_meanwhile_does_not_become_the_default() -> None:
+    house = Assistant.objects.create(name="House", visibility="public")
+    former = Assistant.objects.create(name="Former", visibility="public", is_default=True)
+    root = UserFactory(is_staff=True, is_superuser=True)
+    read = Assistant.objects.get(pk=house.pk)
+    Assistant.objects.filter(pk=house.pk).update(visibility="private")
+    with pytest.raises(ConflictError):
+        assistant_make_default(assistant=read, by=root, default=True)
+    former.refresh_from_db()
+    assert former.is_default

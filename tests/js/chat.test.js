@@ -318,6 +318,20 @@ describe("the composer", () => {
     const key = (given) => composer.input.dispatchEvent(Object.assign(new Event("keydown", { cancelable: true }), { key: "Enter", ...given }));
     return { composer, form, onSend, onStop, write, key, calls };
   }
+  const PLACES = [["mei/law", "mei", false], ["ann/notes", "ann", true], ["site:handbook", null, true]]
+    .map(([address, owner, searched]) => ({ address, owner, searched, name: address, document_count: 1 }));
+  for (const [name, changes, label, query] of [
+    ["alone", { collections: ["mei/law"] }, "Its collections", "?collections=mei%2Flaw"],
+    ["and the reader's own", { collections: ["mei/law"], with_own: true }, "Its collections and your own", "?collections=mei%2Flaw%2Cann%2Fnotes"],
+    ["of which none can be read", { unreadable: 2 }, "Its collections", ""],
+    ["which are all", {}, "All collections", ""],
+  ]) test(`an assistant's places, ${name}, are shown and give the filters`, async () => {
+    const assistant = { id: "a", name: "Rules", collections: [], unreadable: 0, with_own: false, ...changes };
+    const { composer, form } = made({ collections: PLACES, assistant });
+    await settled();
+    assert.equal(form.querySelector("[data-collections]").textContent, label);
+    assert.equal(composer.filterQuery(), query);
+  });
   for (const [name, keys, sent] of [
     ["Enter sends", {}, 1], ["Shift and Enter is a new line", { shiftKey: true }, 0], ["Enter that ends a composition does not send", { isComposing: true }, 0],
     ["nor does Safari's", { keyCode: 229 }, 0], ["another key does not send", { key: "a" }, 0],

@@ -54,6 +54,8 @@ export class Composer extends QuestionBox {
     };
     /** @type {Set<string> | null} addresses of those that this conversation searches; null: all that are searched unasked */
     this.collections = null;
+    /** Addresses of those that the assistant looks into; none: it looks where questions do that choose none. @type {() => string[]} */
+    this.placesOfAssistant = () => [];
     const webChosen = this.kept.get("web_search");
     /** Whether the user wants the web; null: each workflow goes by its own rule. @type {boolean | null} */
     this.webChosen = webChosen ? webChosen === "1" : null;
@@ -230,7 +232,8 @@ export class Composer extends QuestionBox {
   /** Of `/api/filters`: for what would be searched. */
   filterQuery() {
     const asked = new URLSearchParams();
-    if (this.collections) asked.set("collections", [...this.collections].join(","));
+    const places = this.collections ? [...this.collections] : this.placesOfAssistant();
+    if (places.length) asked.set("collections", places.join(","));
     if (this.sessionId) asked.set("session_id", this.sessionId);
     return asked.size ? `?${asked}` : "";
   }
@@ -264,13 +267,15 @@ export class Composer extends QuestionBox {
     let known = [];
     const itsLabel = () => (this.assistant.chosen?.with_own ? gettext("Its collections and your own") : gettext("Its collections"));
     const ofAssistant = () => this.assistant.chosen?.collections ?? [];
+    const isNarrowed = () => ofAssistant().length > 0 || (this.assistant.chosen?.unreadable ?? 0) > 0;
     const isOfAssistant = (/** @type {Api.Collection} */ { address, owner }) => ofAssistant().includes(address) || (owner === this.username && this.assistant.chosen?.with_own === true);
-    const isSearched = (/** @type {Api.Collection} */ row) => this.collections?.has(row.address) ?? (ofAssistant().length ? isOfAssistant(row) : row.searched);
+    const isSearched = (/** @type {Api.Collection} */ row) => this.collections?.has(row.address) ?? (isNarrowed() ? isOfAssistant(row) : row.searched);
+    this.placesOfAssistant = () => (isNarrowed() ? known.filter(isOfAssistant).map(({ address }) => address) : []);
     const labelOf = (/** @type {Api.Collection} */ row) => collectionLabel(row, known, this.username);
     const show = () => {
       const chosen = known.filter(isSearched);
       if (known.length && this.collections?.size) this.collections = chosen.length ? new Set(chosen.map(({ address }) => address)) : null; // others have gone
-      const all = ofAssistant().length ? itsLabel() : gettext("All collections");
+      const all = isNarrowed() ? itsLabel() : gettext("All collections");
       const label = !this.collections ? all : !chosen.length ? gettext("Choose a collection")
         : chosen.length === 1 ? labelOf(chosen[0]) : ngettext("{count} collection", "{count} collections", chosen.length);
       replace(button, icon("folder"), this.searchesWeb ? gettext("{places} + web", { places: label }) : label, icon("chevron"));
@@ -278,7 +283,7 @@ export class Composer extends QuestionBox {
     };
     /** @param {(row: Api.Collection) => boolean} holds */
     const choose = (holds) => {
-      const differs = ofAssistant().length > 0 || known.some((row) => holds(row) !== row.searched);
+      const differs = isNarrowed() || known.some((row) => holds(row) !== row.searched);
       this.collections = differs ? new Set(known.filter(holds).map(({ address }) => address)) : null;
       show();
     };
@@ -292,7 +297,7 @@ export class Composer extends QuestionBox {
     };
     const reading = read();
     menuButton(button, () => reading.then(() => [
-      ofAssistant().length
+      isNarrowed()
         ? { label: itsLabel(), hint: this.assistant.chosen?.name, checked: !this.collections, run: () => { this.collections = null; show(); } }
         : { label: gettext("All collections"), checked: !this.collections, run: () => choose(this.collections ? ({ searched }) => searched : () => false) },
       ...known.map((row) => ({
