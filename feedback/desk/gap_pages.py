@@ -28,7 +28,7 @@ from feedback.curation.gaps import (
 )
 from feedback.desk.acting import A_PAGE, form_problem, tell
 from feedback.models import KnowledgeGap
-from feedback.requests.at_the_desk import gap_requests
+from feedback.requests.at_the_desk import gap_requests, gap_requests_left
 from feedback.requests.dismissing import reply_dismiss, reply_restore
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.localized import localized_text
@@ -83,6 +83,7 @@ def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpRe
         or any(row["reading"] for row in documents),
         "documents": documents,
         "requests": gap_requests(gap, access),
+        "requests_left": gap_requests_left(gap),
         "targets": writable_collections(access.user)
         .filter(conversation_id=None)
         .select_related("owner")

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from chat.review.roles import DeskAccess
 from feedback.models import GapRequest, KnowledgeGap
 from feedback.requests.addressees import requests_to
@@ -13,14 +15,14 @@ from feedback.requests.request_data import name_of
 from ragsite.core.localized import localized
 from retrieval.knowledge.selectors import visible_collections
 
-MOST = 50  # the latest
+MOST = 50  # the latest; the page counts the others
 
 
 def gap_requests(gap: KnowledgeGap, access: DeskAccess) -> list[dict[str, Any]]:
     """The latest first, without those that were withdrawn. Names and collections as far as this person may know them;
     is_mine: this person may answer it; is_proposed: its reply cites passages, and waits to become a checked answer;
     is_dismissed: a curator has said that it becomes none."""
-    rows = gap.requests.exclude(state=GapRequest.State.WITHDRAWN)
+    rows = _of(gap)
     listed = list(
         rows.select_related("asker", "ended_by", "collection__owner").prefetch_related("sources")[
             :MOST
@@ -32,6 +34,16 @@ def gap_requests(gap: KnowledgeGap, access: DeskAccess) -> list[dict[str, Any]]:
     ids = [row.pk for row in listed]
     mine = set(requests_to(access.user).filter(pk__in=ids).values_list("pk", flat=True))
     return [_shown(row, access, addresses) | {"is_mine": row.pk in mine} for row in listed]
+
+
+def gap_requests_left(gap: KnowledgeGap) -> int:
+    """How many `gap_requests` leaves out."""
+    return max(0, _of(gap).count() - MOST)
+
+
+def _of(gap: KnowledgeGap) -> QuerySet[GapRequest]:
+    rows: QuerySet[GapRequest] = gap.requests.exclude(state=GapRequest.State.WITHDRAWN)
+    return rows
 
 
 def _shown(row: GapRequest, access: DeskAccess, addresses: Mapping[UUID, str]) -> dict[str, Any]:

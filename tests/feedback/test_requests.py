@@ -498,6 +498,17 @@ def test_a_reply_that_becomes_no_checked_answer_is_dismissed_and_waits_again_by_
     assert "A reply to check" in client.get("/review/gaps/").content.decode()
 
 
+def test_a_gap_says_how_many_requests_its_page_leaves_out(
+    asker: User, campus: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("feedback.requests.at_the_desk.MOST", 1)
+    for _ in range(3):
+        send(refused(asker, campus))
+    gap = KnowledgeGap.objects.get()
+    page = client_of(person("Curators")).get(f"/review/gaps/{gap.pk}/").content.decode()
+    assert "2 earlier ones are not shown." in page
+
+
 def test_what_became_of_the_cited_documents_is_said(
     owner: User, asker: User, campus: Collection
 ) -> None:

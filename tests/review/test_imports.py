@@ -20,7 +20,7 @@ from feedback.curation.transfer import exports, imports
 from feedback.curation.transfer.golden import GoldenResource
 from feedback.models import CuratedAnswer, CurationImport, GoldenQuestion
 from ragsite.operations.retention import retention_work
-from retrieval.models import Chunk, Collection
+from retrieval.models import Chunk, Collection, Document
 from tests.clients import api_of, client_of, person
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory, answered
 from tests.feedback.rated import passage
@@ -192,6 +192,20 @@ def test_an_import_goes_after_seven_days_and_what_came_in_stays(library: Collect
     assert acted(client, row, "take_back").state == "done"
     list(retention_work())
     assert not CurationImport.objects.exists() and GoldenQuestion.objects.count() == 1
+
+
+def test_a_document_that_was_moved_elsewhere_is_taken_out_without_its_title(
+    library: Collection,
+) -> None:
+    document = Document.objects.get(title="Loans")
+    golden_save(by=person("Administrators"), text="A?", collection=library, documents=[document])
+    secret = CollectionFactory(owner=UserFactory(), visibility="private")
+    Document.objects.filter(pk=document.pk).update(collection=secret, title="Secret loans")
+    client = client_of(person("Curators"))
+    text = exported(client, "golden")
+    assert rows_of(text)[0]["documents"] == str(document.pk) and "Secret" not in text
+    row = sent(client, "golden", text)
+    assert f"library has no document called “{document.pk}”." in wrong_of(row)[0]["text"]
 
 
 @pytest.mark.parametrize(

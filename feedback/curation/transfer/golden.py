@@ -60,7 +60,12 @@ class GoldenResource(CurationResource):
 
     # ---------------------------------------------------------------------------------------- out
     def before_export(self, queryset: Any, **kwargs: Any) -> None:
-        self._names = document_names(one for row in queryset for one in row.documents.all())
+        self._names = document_names(
+            one
+            for row in queryset
+            for one in row.documents.all()
+            if one.collection_id == row.collection_id
+        )
 
     def dehydrate_id(self, row: GoldenQuestion) -> str:
         return str(row.pk)
@@ -69,7 +74,11 @@ class GoldenResource(CurationResource):
         return row.collection.address
 
     def dehydrate_documents(self, row: GoldenQuestion) -> str:
-        return "\n".join(self._names[one.pk] for one in row.documents.all())
+        """One that has been moved to another collection by its id: its title may not be this person's to know."""
+        return "\n".join(
+            self._names[one.pk] if one.collection_id == row.collection_id else str(one.pk)
+            for one in row.documents.all()
+        )
 
     def dehydrate_from_answer(self, row: GoldenQuestion) -> str:
         return "no" if row.from_answer is False else "yes"
