@@ -7,7 +7,7 @@ const PROGRESS = "[data-working]";
 
 /** Whether the reader has begun to fill in a form, which a new page would empty. */
 function isFillingIn() {
-  const fields = /** @type {NodeListOf<HTMLInputElement | HTMLTextAreaElement>} */ (document.querySelectorAll("main textarea, main input:not([type=hidden])"));
+  const fields = /** @type {NodeListOf<HTMLInputElement | HTMLTextAreaElement>} */ (document.querySelectorAll("main textarea, main input"));
   return [...fields].some((field) => (field instanceof HTMLInputElement && field.type === "file" ? field.files?.length : field.value !== field.defaultValue));
 }
 
