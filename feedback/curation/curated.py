@@ -84,13 +84,17 @@ def curated_save(
 
 
 def _is_as_asked(answer: CuratedAnswer, question: str, asked: str) -> bool | None:
-    """Whether the question is in its asker's words. None: it is as it was, and nobody knows."""
-    asker = answer.message.reply_to if answer.message else None
-    words = asked or (asker.text if asker else "")
-    if words:
-        return word_key(question) == word_key(words)
-    is_unchanged = word_key(question) == word_key(answer.question)
-    return answer.from_answer if is_unchanged and not answer._state.adding else False
+    """Whether the question is in its asker's words, or in those that the site has searched for it by. None: it is as it
+    was, and nobody knows."""
+    theirs = [asked]
+    if answer.message is not None:
+        theirs.append(answer.message.searched_for)
+        theirs.append(answer.message.reply_to.text if answer.message.reply_to else "")
+    words = word_key(question)
+    if words in [word_key(text) for text in theirs if text]:
+        return True
+    is_unchanged = not answer._state.adding and words == word_key(answer.question)
+    return answer.from_answer if is_unchanged else False
 
 
 @transaction.atomic

@@ -178,3 +178,13 @@ def test_a_checked_question_in_the_words_of_who_asked_is_offered_to_nobody_else(
     assert "while I am dismissed" not in offered(curator)
     save_answer(curator, chunk, question="Who may borrow books?", answer=answer, text="Ten [1].")
     assert "Who may borrow books?" in offered(curator)
+
+
+def test_nor_in_the_words_that_the_site_has_made_of_them() -> None:
+    curator = UserFactory(is_staff=True)
+    chunk = passage("Ten.", collection=CollectionFactory(owner=None))
+    searched_for = "May somebody who is dismissed borrow books?"
+    asked = make_answer("And while I am dismissed?", [chunk], searched_for=searched_for)
+    saved = save_answer(curator, chunk, question=searched_for, text="Ten [1].", message=asked)
+    assert saved.from_answer is True
+    assert "who is dismissed" not in offered(curator)
