@@ -20,6 +20,7 @@ from django.db.models import ForeignKey, OneToOneField, QuerySet
 from django.test import AsyncClient, Client
 
 from chat.models import Message, Session
+from feedback.curation.curated import CuratedPassage, curated_save
 from feedback.models import (
     Evidence,
     GapRequest,
@@ -314,6 +315,24 @@ def test_what_was_done_for_others_stays_without_the_name() -> None:
     given.refresh_from_db()
     golden.refresh_from_db()
     assert given.uploaded_by is None and golden.message is None and Path(given.file.path).exists()
+
+
+def test_a_checked_answer_loses_the_name_though_another_curator_has_changed_it_since() -> None:
+    mei = UserFactory(username="mei", first_name="Mei", last_name="Lam")
+    chunk = ChunkFactory()
+    checked = curated_save(
+        by=UserFactory(),
+        question="Where is the gate?",
+        text="By the river [1].",
+        passages=[CuratedPassage(chunk.document_id, "Gates", chunk.text)],
+    )
+    given = MessageFactory(curated={"id": str(checked.pk), "by": "Mei Lam", "on": "2026-01-01"})
+    other = MessageFactory(curated={"id": str(checked.pk), "by": "Tom", "on": "2026-01-02"})
+    deletion_start(user=mei)
+    deletions_do()
+    given.refresh_from_db()
+    other.refresh_from_db()
+    assert (given.curated["by"], other.curated["by"]) == ("–", "Tom")
 
 
 # ------------------------------------------------------------------------------------------------ staff

@@ -223,8 +223,8 @@ def _erase(user: User) -> bool:
         rows = _rows(label, user)
         while batch := list(rows.values_list("pk", flat=True)[:at_once]):
             rows.model._default_manager.filter(pk__in=batch).delete()
-    _forget_in_answers(user)
     names = _names_of(user)
+    _forget_in_answers(user, names | {user.get_full_name()})
     _forget_at_the_desk(user, names)
     _forget_changes(user, names)
     with transaction.atomic():
@@ -252,16 +252,16 @@ def _changes_of(user: User) -> QuerySet[AuditEntry]:
     return entries
 
 
-def _forget_in_answers(user: User) -> None:
-    """In those that others got and that the person had checked or written: they bear the name of that day."""
+def _forget_in_answers(user: User, names: set[str]) -> None:
+    """In those that others got and that the person had checked or written: they bear the name of that day, also where
+    another curator has changed the checked answer since."""
     answers = apps.get_model("chat.Message")._default_manager
     checked = apps.get_model("feedback.CuratedAnswer")._default_manager.filter(created_by=user)
     ids = {str(key) for key in checked.values_list("pk", flat=True)}
-    if ids:
-        given: QuerySet[Any] = answers.filter(curated__isnull=False)
-        for answer in given.iterator(chunk_size=ROWS_AT_ONCE):
-            if answer.curated["id"] in ids:
-                _forget_in_answer(answer, "curated")
+    given: QuerySet[Any] = answers.filter(curated__isnull=False)
+    for answer in given.iterator(chunk_size=ROWS_AT_ONCE):
+        if answer.curated["id"] in ids or answer.curated["by"] in names:
+            _forget_in_answer(answer, "curated")
     questions = _replies(user).exclude(message=None).values("message__reply_to")
     written = answers.filter(reply_to__in=questions, written_by__isnull=False)
     for answer in written.iterator(chunk_size=ROWS_AT_ONCE):
