@@ -70,6 +70,10 @@ class Outcome:
         """With the right document cited."""
         return self.decision == "ANSWER" and self.question.right(self.cited)
 
+    @property
+    def states_fact(self) -> bool:
+        return self.decision == "ANSWER" and self.question.stated(self.text)
+
 
 def read_questions(file: Path) -> list[Question]:
     questions = []
@@ -105,7 +109,7 @@ def answers_row(outcomes: Sequence[Outcome]) -> dict[str, object]:
         f"found@{FOUND_AT}": share(clear, lambda one: one.is_found),
         "found→cited": share(found, lambda one: one.is_answered),
         "cited": share(clear, lambda one: one.is_answered),
-        "fact": share(clear, lambda one: one.question.stated(one.text)),
+        "fact": share(clear, lambda one: one.states_fact),
         "shown": share(clear, lambda one: one.question.right(one.shown)),
         "refused": share(clear, lambda one: one.decision == "NO_ANSWER"),
         "no answer→refused": counted(unanswerable, "NO_ANSWER"),
