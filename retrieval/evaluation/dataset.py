@@ -95,7 +95,9 @@ class Dataset:
         if limit is None or limit >= len(usable):
             return self
         chosen = {query.id for query in random.Random(0).sample(usable, limit)}  # noqa: S311 - a sample, no secret
-        return replace(self, queries=tuple(query for query in self.queries if query.id in chosen))
+        qrels = {query: grades for query, grades in self.qrels.items() if query in chosen}
+        queries = tuple(query for query in self.queries if query.id in chosen)
+        return replace(self, queries=queries, qrels=qrels)
 
 
 def load_dataset(folder: Path) -> Dataset:

@@ -105,6 +105,14 @@ def test_json_has_the_contracts_shape_with_every_measure_and_decision(
     }  # without a model the nearest passages are shown
 
 
+def test_a_sample_is_measured_by_its_own_questions_alone(labelled: Path, offline: str) -> None:
+    result = json.loads(
+        evaluate(labelled, "--json", "--stages", "bm25", "--limit", "2", "--no-decisions")
+    )
+    assert 0 < result["queries"] <= 2
+    assert [result["stages"]["bm25"][name] for name in ("ndcg@10", "mrr")] == [1.0] * 2
+
+
 def test_nothing_is_left_in_the_index_when_it_is_stopped(
     labelled: Path, offline: str, milvus: MilvusSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
