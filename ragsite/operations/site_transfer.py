@@ -229,6 +229,7 @@ def _read(archive: zipfile.ZipFile, stored: list[str]) -> int:
         fixture = Path(folder) / ROWS
         with archive.open(ROWS) as entry, fixture.open("w", encoding="utf-8") as lines:
             lines.writelines(_rows(_lines(entry)))
+        ContentType.objects.clear_cache()  # it may know some that are gone
         call_command(
             "loaddata", fixture, ignorenonexistent=True, verbosity=0
         )  # tables and fields that are gone since
