@@ -89,7 +89,7 @@ class AssistantForm(forms.Form):
     )
 
     def __init__(self, data: Any = None, *, user: User, assistant: Assistant | None = None) -> None:
-        self.ways = {_way_key(way): way for way in script_efforts()}
+        self.ways = {_effort_key(way): way for way in script_efforts()}
         entered = self._entered(assistant) if assistant else {}
         super().__init__(data, initial=entered)
         self.hidden = []  # ids of the collections that the user can no longer read
@@ -172,7 +172,7 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _way_key(way: Mapping[str, Any]) -> str:
+def _effort_key(way: Mapping[str, Any]) -> str:
     """An effort and the workflow of its name are two choices."""
     return way["name"] if way["is_effort"] else f"workflow.{way['name']}"
 

@@ -17,7 +17,7 @@ from feedback.chat_port import ChatFeedback
 from feedback.curation.curated import LiveCuratedAnswers
 from feedback.curation.gaps import gap_document_ready, questions_answered
 from feedback.models import Evidence, GapRequest, Rating
-from feedback.requests.asking import requests_pass_on
+from feedback.requests.asking import requests_forward
 from feedback.requests.settling import request_document_ready, requests_settle
 from feedback.rounds.deletions import lock_out_rounds
 from feedback.rounds.evidence import answer_touch
@@ -84,7 +84,7 @@ def _collection_goes(sender: type[Model], instance: Collection, **_: Any) -> Non
     """What was sent to its people is the curators' from now on."""
     waiting = GapRequest.objects.filter(collection=instance, state=GapRequest.State.OPEN)
     if ids := list(waiting.values_list("pk", flat=True)):
-        after_commit(requests_pass_on, ids)
+        after_commit(requests_forward, ids)
 
 
 def _document_goes(sender: type[Model], instance: Document, **_: Any) -> None:

@@ -31,7 +31,7 @@ def palette(request: HttpRequest) -> JsonResponse:
         return JsonResponse({}, status=401)
     live_settings.refresh()
     user = asking_user(request)
-    pages = [*_everybodys(), *_of_the_desk(user), *_of_the_administration(user)]
+    pages = [*_common_pages(), *_desk_pages(user), *_administration_pages(user)]
     is_allowed = settings.RAG.conversations.temporary_chat == "allowed"
     return JsonResponse({"pages": pages, "temporary": is_allowed})
 
@@ -40,7 +40,7 @@ def _page(label: object, name: str, icon: str, group: str = "") -> Page:
     return {"label": str(label), "url": reverse(name), "icon": icon, "group": group}
 
 
-def _everybodys() -> Iterator[Page]:
+def _common_pages() -> Iterator[Page]:
     yield _page(_("Chat"), "chat", "chat")
     yield _page(_("Documents"), "documents", "documents")
     yield _page(_("Count and list"), "count", "layers")
@@ -54,7 +54,7 @@ def _everybodys() -> Iterator[Page]:
     yield _page(_("Self-corrective answers"), "self_corrective", "flow")
 
 
-def _of_the_desk(user: User) -> Iterator[Page]:
+def _desk_pages(user: User) -> Iterator[Page]:
     if not has_desk(user):
         return
     access = desk_access(user)
@@ -63,7 +63,7 @@ def _of_the_desk(user: User) -> Iterator[Page]:
             yield _page(place.name, place.pages[0], "check", _("Review desk"))
 
 
-def _of_the_administration(user: User) -> Iterator[Page]:
+def _administration_pages(user: User) -> Iterator[Page]:
     group = _("Administration")
     if user.is_staff and user.has_perm("chat.administer_desk"):
         yield _page(_("Overview"), "administration", "settings", group)

@@ -16,7 +16,7 @@ INCOMPLETE = (Message.Status.CUT, Message.Status.STOPPED, Message.Status.INTERRU
 
 def offers_below(answer: Message) -> list[str]:
     """COUNT, ASK_OWNER, both or none. Of an answer that `chat.selectors` has loaded with its details."""
-    if answer.status == Message.Status.STREAMING or has_nothing_to_look_in(answer):
+    if answer.status == Message.Status.STREAMING or has_no_documents(answer):
         return []
     is_count = answer.request.get("task") == "count" or bool(_counts(answer))
     offered = []
@@ -27,7 +27,7 @@ def offers_below(answer: Message) -> list[str]:
     return offered
 
 
-def has_nothing_to_look_in(answer: Message) -> bool:
+def has_no_documents(answer: Message) -> bool:
     """There was no document where it was asked: nobody has overlooked anything."""
     return answer.in_scope == 0 and answer.being_read == 0
 

@@ -47,12 +47,12 @@ def tokens_by(*, access: DeskAccess, by: TokensBy, days: Days) -> list[dict[str,
     found: dict[str, dict[str, Any]] = {}
     for row in grouped:
         key = row["model"] if by == "model" else row["user__username"] or ""
-        total = found.setdefault(key, _nothing(key, by))
+        total = found.setdefault(key, _empty_row(key, by))
         total["prompt_tokens"] += int(row["prompt"])  # a decimal on PostgreSQL
         total["completion_tokens"] += int(row["completion"])
         if priced:
             _add_price(total, row)
-    return sorted(found.values(), key=_least_last)
+    return sorted(found.values(), key=_token_order)
 
 
 def token_tables(*, access: DeskAccess, days: Days) -> list[dict[str, Any]]:
@@ -74,11 +74,11 @@ def token_tables(*, access: DeskAccess, days: Days) -> list[dict[str, Any]]:
     return tables
 
 
-def _least_last(row: dict[str, Any]) -> tuple[int, str]:
+def _token_order(row: dict[str, Any]) -> tuple[int, str]:
     return -(row["prompt_tokens"] + row["completion_tokens"]), row["key"]
 
 
-def _nothing(key: str, by: TokensBy) -> dict[str, Any]:
+def _empty_row(key: str, by: TokensBy) -> dict[str, Any]:
     return {
         "key": key,
         "label": key or (NOBODY if by == "person" else "–"),

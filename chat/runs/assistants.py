@@ -9,7 +9,7 @@ from retrieval.engine.trace import Trace
 from retrieval.engine.values import AskedBy, Question
 
 
-async def assistant_tell(question: Question, assistant: AskedBy, *, trace: Trace) -> None:
+async def assistant_record(question: Question, assistant: AskedBy, *, trace: Trace) -> None:
     """One entry, before anything is searched."""
     async with trace.step("assistant") as entry:
         if assistant.gone:

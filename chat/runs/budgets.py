@@ -120,16 +120,16 @@ def _used_up(allowance: Allowance) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
-    """What this process knows of the site. any_rows: whether anybody has a budget. site, each: those of all together and
-    of each person, as far as they have a limit."""
+class _BudgetState:
+    """What this process knows of the site. any_rows: whether anybody has a budget. site, each: those of all together
+    and of each person, as far as they have a limit."""
 
     any_rows: bool = False
     site: Mapping[Period, int] = field(default_factory=dict)
     each: Mapping[Period, int] = field(default_factory=dict)
 
 
-_known = _Known()
+_known = _BudgetState()
 _looked_at = float("-inf")
 _site_used: dict[Period, int] = {}
 _site_counted: tuple[float, date | None] = (float("-inf"), None)
@@ -145,15 +145,15 @@ def budget_check(user: User) -> None:
     """One statement, and none where nobody has a budget. Raises BudgetUsedUpError."""
     known = _budgets_known()
     if known.any_rows:
-        _refuse_used_up(_allowances(user, known, at_once=False))
+        _check_allowances(_allowances(user, known, at_once=False))
 
 
 def site_budget_check() -> None:
     """For work that is nobody's. Raises BudgetUsedUpError."""
-    _refuse_used_up(_site_allowances(_budgets_known()))
+    _check_allowances(_site_allowances(_budgets_known()))
 
 
-def _refuse_used_up(allowances: list[Allowance]) -> None:
+def _check_allowances(allowances: list[Allowance]) -> None:
     """The one that lasts longest says it."""
     over = [allowance for allowance in allowances if allowance.is_used_up]
     if over:
@@ -165,7 +165,7 @@ def allowances(user: User) -> list[Allowance]:
     return _allowances(user, _budgets_known(at_once=True), at_once=True)
 
 
-def _site_allowances(known: _Known) -> list[Allowance]:
+def _site_allowances(known: _BudgetState) -> list[Allowance]:
     """As far as the site has a limit."""
     return [_of_the_site(period, known, _used(period)) for period in known.site]
 
@@ -175,7 +175,7 @@ def site_sums() -> dict[Period, int]:
     return {period: _used(period) for period in PERIODS}
 
 
-def _allowances(user: User, known: _Known, *, at_once: bool) -> list[Allowance]:
+def _allowances(user: User, known: _BudgetState, *, at_once: bool) -> list[Allowance]:
     """at_once: the site's sum is counted now; else one of this process's last SITE_SUM_S may serve."""
     counted = list(known.site) if at_once or _site_sum_is_old(known) else []
     row = _row(
@@ -190,7 +190,7 @@ def _allowances(user: User, known: _Known, *, at_once: bool) -> list[Allowance]:
             period=period,
             whose="person",
             used=row[f"used_{period}"] or 0,
-            limit=_as_limit(row[f"limit_{period}"], known.each.get(period)),
+            limit=_limit_or_none(row[f"limit_{period}"], known.each.get(period)),
             starts_again_at=starts_again(period),
         )
         for period in PERIODS
@@ -198,7 +198,7 @@ def _allowances(user: User, known: _Known, *, at_once: bool) -> list[Allowance]:
     return found + [_of_the_site(period, known, _site_used.get(period, 0)) for period in known.site]
 
 
-def _of_the_site(period: Period, known: _Known, used: int) -> Allowance:
+def _of_the_site(period: Period, known: _BudgetState, used: int) -> Allowance:
     return Allowance(
         period=period,
         whose="site",
@@ -209,13 +209,13 @@ def _of_the_site(period: Period, known: _Known, used: int) -> Allowance:
 
 
 # ------------------------------------------------------------------------------------------------ in the database
-def _budgets_known(*, at_once: bool = False) -> _Known:
+def _budgets_known(*, at_once: bool = False) -> _BudgetState:
     global _known, _looked_at
     if at_once or time.monotonic() - _looked_at >= REFRESH_S:
         with connection.cursor() as cursor:
             cursor.execute(BY_SUBJECT)
             found = {subject: _limited(limits) for subject, *limits in cursor.fetchall()}
-        _known = _Known(
+        _known = _BudgetState(
             any_rows=bool(found), site=found.get("site", {}), each=found.get("each", {})
         )
         _looked_at = time.monotonic()
@@ -248,7 +248,7 @@ def _row(columns: Mapping[str, str], *, user_id: int | None = None) -> dict[str,
     }
 
 
-def _as_limit(found: int | None, each: int | None) -> int | None:
+def _limit_or_none(found: int | None, each: int | None) -> int | None:
     """each: what each person may use who has no other budget."""
     if found is None:
         return each
@@ -259,7 +259,7 @@ def _used(period: Period) -> int:
     return _row({"used": USED_BY_ALL.format(period=period)})["used"] or 0
 
 
-def _site_sum_is_old(known: _Known) -> bool:
+def _site_sum_is_old(known: _BudgetState) -> bool:
     counted_at, day = _site_counted
     if day != timezone.localdate() or not _site_used.keys() >= known.site.keys():
         return True

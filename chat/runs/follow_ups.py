@@ -52,7 +52,7 @@ def follow_ups_begin(message: Message, question: Question, answer: Answer) -> No
         for source in answer.sources
         if not source.cited and source.chunk.kind == "document"
     ]
-    if not passages or not _are_wanted(message, question, answer):
+    if not passages or not _is_enabled(message, question, answer):
         return
 
     async def work() -> None:
@@ -62,7 +62,7 @@ def follow_ups_begin(message: Message, question: Question, answer: Answer) -> No
         metrics.offered_dropped.labels(KIND, "busy").inc()
 
 
-def _are_wanted(message: Message, question: Question, answer: Answer) -> bool:
+def _is_enabled(message: Message, question: Question, answer: Answer) -> bool:
     """By who would see them: whoever asks on the page, and goes on with the same scope. Of what is not to be kept the
     model is not told again."""
     request = message.request
@@ -97,7 +97,7 @@ async def _make(
     try:
         await database_call(site_budget_check)
         offered = await _tried(deps, message, following, passages)
-    except _GoneError:
+    except _AnswerGoneError:
         metrics.offered_dropped.labels(KIND, "gone").inc()
         return
     except (ModelError, AppError) as error:
@@ -121,14 +121,14 @@ async def _tried(
     """Those of the model's questions that are answered. Raises _GoneError, ModelError, AppError."""
 
     async def candidates() -> list[str]:
-        await _require_shown(message)
+        await _require_current(message)
         async with deps.trace.step("generate"):
             return await next_questions(
                 deps, passages, about=following.text, history=following.history
             )
 
     async def trial_of(text: str) -> Trial:
-        await _require_shown(message)
+        await _require_current(message)
         return await try_question(deps, replace(following, text=text))
 
     offered: list[str] = []
@@ -143,14 +143,14 @@ async def _tried(
     return offered
 
 
-class _GoneError(Exception):
+class _AnswerGoneError(Exception):
     """Nobody is shown the answer as the last one any more."""
 
 
-async def _require_shown(message: Message) -> None:
+async def _require_current(message: Message) -> None:
     """Raises _GoneError."""
     if not await database_call(_shown(message).exists):
-        raise _GoneError
+        raise _AnswerGoneError
 
 
 def _shown(message: Message) -> QuerySet[Message]:

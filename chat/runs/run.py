@@ -33,7 +33,7 @@ from chat.runs.answers import (
     answer_keep,
     answer_save_partial,
 )
-from chat.runs.assistants import assistant_tell
+from chat.runs.assistants import assistant_record
 from chat.runs.attachments import attachments_await
 from chat.runs.detached import cancelled, detach
 from chat.runs.endings import DELETED, INTERNAL, TIMED_OUT, ending, error_event, failure_of
@@ -236,7 +236,7 @@ class Run:
 
     async def _write(self) -> Answer:
         if self.question.assistant and not self._begun:
-            await assistant_tell(self.question, self.question.assistant, trace=self.trace)
+            await assistant_record(self.question, self.question.assistant, trace=self.trace)
         if self._begun:
             return await continue_answer(
                 self._begun, engine=await engine_for(self.question), trace=self.trace

@@ -32,7 +32,7 @@ OF_NOBODY = "(day, model) WHERE user_id IS NULL"
 
 def connect() -> None:
     """Once, when the site starts."""
-    pre_delete.connect(_person_goes, sender=User, dispatch_uid="chat.runs.spending")
+    pre_delete.connect(_on_person_pre_delete, sender=User, dispatch_uid="chat.runs.spending")
 
 
 def tokens_count(calls: Iterable[ModelCall], *, user_id: int | None) -> None:
@@ -84,7 +84,7 @@ def _add(rows: list[tuple[Any, ...]], *, unique: str) -> None:
         )
 
 
-def _person_goes(sender: type[Model], instance: User, **_: Any) -> None:
+def _on_person_pre_delete(sender: type[Model], instance: User, **_: Any) -> None:
     """What an account used stays in the site's sums, without a name."""
     own = UsageDay.objects.filter(user=instance).order_by("day", "model")
     for row in own.iterator(chunk_size=500):

@@ -30,8 +30,8 @@ from chat.services.asked_request import (
     with_attachments,
 )
 from chat.services.assistant_asked import (
-    Taken,
-    assistant_take,
+    AppliedAssistant,
+    assistant_apply,
 )
 from chat.services.beginning import EarlyRun, run_begin
 from chat.services.limits import check_limits, lock_asking
@@ -60,12 +60,11 @@ async def ask(
 ) -> Run:
     """Store the question and begin to answer it; the answer's events are in the log under the id of `run.message`.
 
-    request: how to answer, as JSON (`RequestSerializer`): assistant, workflow, collections, filters, filters_mode, options,
-    model, task, documents, history; what is absent is the site's default. session_id: of a session, or of files that were
-    attached to a conversation which begins with this question.
-    regenerated: the question of this answer is answered again; its answers so far are kept, superseded.
-    edited: the question is another version of this one, which is kept with what follows it, superseded. Either is asked
-    as it was before, but for what `request` holds.
+    request: how to answer, as JSON (`RequestSerializer`): assistant, workflow, collections, filters, filters_mode,
+    options, model, task, documents, history; what is absent is the site's default. session_id: of a session, or of
+    files that were attached to a conversation which begins with this question. regenerated: the question of this answer
+    is answered again; its answers so far are kept, superseded. edited: the question is another version of this one,
+    which is kept with what follows it, superseded. Either is asked as it was before, but for what `request` holds.
     kept: whether a new conversation is. temporary: whether a new one that is kept is deleted after a day; None: as the
     site has it.
 
@@ -120,7 +119,7 @@ class _ResolvedRequest:
     request: dict[str, Any]
     workflow: str
     scope: SearchScope
-    taken: Taken
+    taken: AppliedAssistant
 
 
 def _answer_create(new: _NewQuestion, *, early: EarlyRun) -> Run:
@@ -152,7 +151,7 @@ def _resolved(new: _NewQuestion) -> _ResolvedRequest:
     request = merged_request(before, new.request) if before else dict(new.request)
     require_documents(request)
     budget_check(new.user)
-    taken = assistant_take(
+    taken = assistant_apply(
         request, user=new.user, session_id=new.session_id, as_before=before is not None
     )
     scope = taken.scope

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from chat import selectors
 from chat.models import Message
 from chat.runs.attachments import FINISHED
-from chat.services.assistant_asked import asked_by, filters_of, without_given
+from chat.services.assistant_asked import asked_by, filters_of, without_assistant_values
 from ragsite.accounts.auth import bound_to
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
@@ -107,7 +107,7 @@ def with_attachments(
 
 def merged_request(answer: Message, request: Mapping[str, Any]) -> dict[str, Any]:
     """How an answer was asked for, but for what `request` holds."""
-    before = without_given({"workflow": answer.workflow, **answer.request})
+    before = without_assistant_values({"workflow": answer.workflow, **answer.request})
     before.pop("offered", None)
     if "assistant" in request:  # another one brings its own way
         before.pop("workflow", None)

@@ -29,7 +29,7 @@ from retrieval.models import Document
 KEPT = ("name", "version", "instructions", "collections", "unreadable", "lost", "gone")
 
 
-def without_given(request: Mapping[str, Any]) -> dict[str, Any]:
+def without_assistant_values(request: Mapping[str, Any]) -> dict[str, Any]:
     """What of an earlier request was named in it, and not given by its assistant."""
     given: Mapping[str, Any] = request.get("assistant", {}).get("given", {})
     named = {name: value for name, value in request.items() if name not in given}
@@ -46,7 +46,7 @@ def without_given(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class AppliedAssistant:
     """scope: where the assistant decides it. remembered: what the session keeps of the assistant; empty: none."""
 
     scope: SearchScope | None = None
@@ -61,9 +61,9 @@ def asked_assistant(request: Mapping[str, Any], *, user: User) -> Assistant | No
     return assistant_find(user=user, address=address) if address else None
 
 
-def assistant_take(
+def assistant_apply(
     request: dict[str, Any], *, user: User, session_id: UUID | None, as_before: bool
-) -> Taken:
+) -> AppliedAssistant:
     """Complete `request` by what its assistant gives, and keep that in it as `assistant`.
 
     An assistant that the request names by its address counts ("": none), else the one of the earlier request
@@ -85,7 +85,7 @@ def assistant_take(
     if assistant is None:
         if known:
             request["assistant"] = {"id": known["id"], "name": known["name"], "gone": True}
-        return Taken()
+        return AppliedAssistant()
     about = _about(assistant)
     given = _given(assistant, request, about)
     scope = None
@@ -105,7 +105,7 @@ def assistant_take(
     if options:
         request["options"] = options
     request["assistant"] = about | {"given": given}
-    return Taken(scope, {name: about[name] for name in ("id", "name")})
+    return AppliedAssistant(scope, {name: about[name] for name in ("id", "name")})
 
 
 def by_default(question: Question) -> Question:

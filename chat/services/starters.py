@@ -57,7 +57,7 @@ LEASE_S = 60.0
 logger = logging.getLogger(__name__)
 
 
-class _AskedMeanwhileError(Exception):
+class _QuestionCameError(Exception):
     """Somebody waits for an answer: the model server is theirs."""
 
 
@@ -106,13 +106,13 @@ async def _make(*, until: float) -> int:
         await database_call(site_budget_check)
         await get_engine().models.chat("answer")
         while monotonic() < until:
-            await _nobody_waits()
+            await _is_idle()
             collection = await database_call(_next_collection)
             if collection is None:
                 break
-            async for new in _look_at(collection, until=until):
+            async for new in _process_collection(collection, until=until):
                 made += new
-    except _AskedMeanwhileError:
+    except _QuestionCameError:
         logger.info("starters wait: the model server has other work")
     except (ModelError, AppError) as error:
         logger.info("starters could not be looked for: %s", error)
@@ -138,7 +138,7 @@ def _next_collection() -> Collection | None:
     return waiting.order_by(F("looked_at").asc(nulls_first=True), "created_at", "pk").first()
 
 
-async def _look_at(collection: Collection, *, until: float) -> AsyncIterator[int]:
+async def _process_collection(collection: Collection, *, until: float) -> AsyncIterator[int]:
     """How many of each of its documents are new.
 
     Raises ModelError, AppError, _AskedMeanwhileError: then it is resumed once the others had their turn, as where
@@ -159,7 +159,7 @@ async def _look_at(collection: Collection, *, until: float) -> AsyncIterator[int
         stored = await database_call(_store, subject.document, found)
         metrics.offered.labels(KIND).inc(stored)
         yield stored
-    await database_call(_looked, collection)
+    await database_call(_mark_processed, collection)
 
 
 def _begun(collection: Collection) -> list[_Subject]:
@@ -192,7 +192,7 @@ def _subjects(collection: Collection, tried: Mapping[str, int]) -> list[_Subject
 
 async def _of_document(subject: _Subject) -> list[Starter]:
     """Raises ModelError, AppError, _AskedMeanwhileError."""
-    await _nobody_waits()
+    await _is_idle()
     scope = await database_call(scope_of_documents, [subject.document])
     found = await get_engine().store.fetch(subject.chunk_ids, scope=scope)
     passages = [found[key] for key in subject.chunk_ids if key in found]
@@ -222,7 +222,7 @@ async def _of_document(subject: _Subject) -> list[Starter]:
 
 async def _is_answered(deps: Deps, question: Question, document: Document) -> bool:
     """From this document among others. Raises AppError, _AskedMeanwhileError."""
-    await _nobody_waits()
+    await _is_idle()
     trial = await try_question(deps, question)
     outcome = trial.outcome
     if outcome == "answered":
@@ -263,7 +263,7 @@ def _tried(document: Document, *, times: int) -> None:
         look.save()
 
 
-def _looked(collection: Collection) -> None:
+def _mark_processed(collection: Collection) -> None:
     """At the state from before: what has changed since is looked at again. A document that the model failed at once is
     left for another turn."""
     look = StarterLook.objects.filter(collection=collection.pk).first()
@@ -274,10 +274,10 @@ def _looked(collection: Collection) -> None:
     look.save()
 
 
-async def _nobody_waits() -> None:
+async def _is_idle() -> None:
     """For an answer, nor for a document to be read. Raises _AskedMeanwhileError."""
     if await database_call(_is_busy):
-        raise _AskedMeanwhileError
+        raise _QuestionCameError
 
 
 def _is_busy() -> bool:

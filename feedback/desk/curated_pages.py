@@ -28,7 +28,7 @@ from feedback.curation.transfer.exports import export_extent
 from feedback.desk.acting import answer_named, in_force_page, problem_sentence, question_of, tell
 from feedback.models import CuratedAnswer, CurationImport, GapRequest
 from feedback.requests.at_the_desk import request_proposed
-from feedback.requests.replying import gap_close_if_done, request_becomes_checked
+from feedback.requests.replying import gap_close_if_done, request_publish
 from ragsite.core.errors import AppError
 from ragsite.core.text import clean_text
 from retrieval.engine.text.markers import CITATION, cited_markers
@@ -192,7 +192,7 @@ def _curated_of_reply(
         except AppError as error:
             form.add_error(None, problem_sentence(error))
         else:
-            request_becomes_checked(replied, curated)
+            request_publish(replied, curated)
             gap_close_if_done(replied, by=access.user, at=timezone.now())
             messages.success(
                 request, _("From now on, whoever asks this question gets this answer.")

@@ -48,7 +48,7 @@ def addressees_for(*, asker: User, answer: Message) -> list[Addressee]:
     """To whom this question can go, the nearest first: the people of the collection that it is about, and the site's
     curators. Raises NobodyToAskError."""
     found = []
-    collection = _collection_about(asker, answer)
+    collection = _collection_of_question(asker, answer)
     if collection is not None:
         people = list(people_of(collection).exclude(pk=asker.pk)[: MOST_PEOPLE + 1])
         owner = next((one.username for one in people if one.pk == collection.owner_id), "")
@@ -62,7 +62,7 @@ def addressees_for(*, asker: User, answer: Message) -> list[Addressee]:
     return found
 
 
-def _collection_about(asker: User, answer: Message) -> Collection | None:
+def _collection_of_question(asker: User, answer: Message) -> Collection | None:
     """The one that was searched, else the one of all the nearest passages; None where there are several, or where it
     is the site's own."""
     searched = {str(key) for key in answer.request.get("collection_ids") or ()}
@@ -102,7 +102,7 @@ def curators() -> QuerySet[User]:
     return people_at_the_desk("curate").filter(pk__in=readers)
 
 
-def people_to_tell(request: GapRequest) -> list[int]:
+def people_to_notify(request: GapRequest) -> list[int]:
     """Ids of those whom a new question is for; at most MOST_PEOPLE."""
     collection = request.collection
     people = people_of(collection) if collection is not None else curators()

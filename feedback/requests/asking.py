@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.dispatch import Signal
 from django.utils import timezone
 
-from chat.messages.offers import has_nothing_to_look_in, is_unsure
+from chat.messages.offers import has_no_documents, is_unsure
 from chat.models import Message
 from chat.selectors import message_get
 from chat.services.limits import lock_asking
@@ -35,12 +35,12 @@ request_sent = Signal()
 request_withdrawn = Signal()
 
 
-class NotToBeSentError(ConflictError):
+class NotSendableError(ConflictError):
     code = "answered"
     message = worded("This question has an answer. Only questions without a good one are sent.")
 
 
-class NothingToLookInError(ConflictError):
+class NoDocumentsToAskAboutError(ConflictError):
     code = "no_documents"
     message = worded(
         "There were no documents to look in, so there is nobody to ask about them. Add a document first."
@@ -54,8 +54,8 @@ class RequestNotFoundError(NotFoundError):
 def request_of(*, user: User, message_id: UUID) -> tuple[GapRequest | None, list[Addressee]]:
     """What became of an answer's question, and to whom it could go: to nobody where it was sent or is not to be.
 
-    Raises MessageNotFoundError, NobodyToAskError, NothingToLookInError, ConflictError in a conversation that is not
-    stored.
+    Raises MessageNotFoundError, NobodyToAskError, NoDocumentsToAskAboutError, ConflictError in a conversation that is
+    not stored.
     """
     answer = message_get(user=user, message_id=message_id)
     sent = _sent(answer)
@@ -72,7 +72,7 @@ def request_send(
     """Send an answer's question to a person, once: again it is the same request, and one that was withdrawn is open
     again. to: of `GapRequest.To`; empty: the nearest. Returns the request, and whether it was sent now.
 
-    Raises MessageNotFoundError, NotToBeSentError, NobodyToAskError, NothingToLookInError, InvalidInputError,
+    Raises MessageNotFoundError, NotSendableError, NobodyToAskError, NoDocumentsToAskAboutError, InvalidInputError,
     RateLimitedError.
     """
     answer = message_get(user=user, message_id=message_id)
@@ -80,7 +80,7 @@ def request_send(
     if sent is not None and sent.state != State.WITHDRAWN:
         return sent, False
     if not is_unsure(answer) or answer.reply_to is None:
-        raise NotToBeSentError
+        raise NotSendableError
     _check_place(answer)
     addressee = _chosen(addressees_for(asker=user, answer=answer), to)
     _check_limits(user, sent)
@@ -109,7 +109,7 @@ def request_send(
     return request, True
 
 
-def requests_pass_on(ids: Sequence[UUID]) -> None:
+def requests_forward(ids: Sequence[UUID]) -> None:
     """Tell the curators of open requests whose collection is gone."""
     for request in GapRequest.objects.filter(pk__in=ids, state=State.OPEN, collection=None):
         request_sent.send(GapRequest, request=request)
@@ -145,9 +145,9 @@ def _sent(answer: Message) -> GapRequest | None:
 
 
 def _check_place(answer: Message) -> None:
-    """Raises ConflictError, NothingToLookInError."""
-    if has_nothing_to_look_in(answer):
-        raise NothingToLookInError
+    """Raises ConflictError, NoDocumentsToAskAboutError."""
+    if has_no_documents(answer):
+        raise NoDocumentsToAskAboutError
     if not answer.session.kept:
         raise ConflictError(
             worded("This conversation is not stored, so nothing of it can be sent.")

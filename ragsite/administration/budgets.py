@@ -43,7 +43,7 @@ def budget_set(*, by: User, subject: str, name: str, day: str, month: str) -> Bu
         )
     tokens = {"day_tokens": _tokens("day", day), "month_tokens": _tokens("month", month)}
     budget, is_new = Budget.objects.update_or_create(**of, defaults=tokens)
-    _log(budget, by, ADDITION if is_new else CHANGE, _said(budget))
+    _log(budget, by, ADDITION if is_new else CHANGE, _described(budget))
     return budget
 
 
@@ -73,7 +73,7 @@ def _tokens(name: str, text: str) -> int | None:
     return int(digits)
 
 
-def _said(budget: Budget) -> str:
+def _described(budget: Budget) -> str:
     figures = (budget.day_tokens, budget.month_tokens)
     day, month = ("–" if tokens is None else f"{tokens:,}" for tokens in figures)
     return _("Tokens a day: %(day)s; a month: %(month)s") % {"day": day, "month": month}

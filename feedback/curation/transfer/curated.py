@@ -154,16 +154,16 @@ class CuratedResource(CurationResource):
         keys = set(self._checked)
         for key, question, wordings in rows:
             keys.add(key)
-            self._hold(key, self._checked.get(key, [question, *wordings]))
+            self._reserve(key, self._checked.get(key, [question, *wordings]))
         for key, lines in self._checked.items():
-            self._hold(key, lines)
+            self._reserve(key, lines)
         self._left = MOST - len(keys)
 
-    def _hold(self, key: UUID, lines: Iterable[str]) -> None:
+    def _reserve(self, key: UUID, lines: Iterable[str]) -> None:
         for line in lines:
             self._holders.setdefault(wording(line).words, key)
 
-    def _let_go(self, values: Values) -> None:
+    def _release(self, values: Values) -> None:
         for line in (values["question"], *values["wordings"]):
             self._holders.pop(wording(line).words, None)
 
@@ -272,9 +272,9 @@ class CuratedResource(CurationResource):
         if self._before is None:
             self._left -= 1
         else:
-            self._let_go(self._before)
+            self._release(self._before)
         lines = [values["question"], *values["wordings"]]
-        self._hold(key, lines)
+        self._reserve(key, lines)
         if self._is_check:
             self._checked[key] = lines
 
@@ -332,8 +332,8 @@ class CuratedResource(CurationResource):
             self._check_holders(row.pk, lines)
         except ConflictError:
             return False
-        self._let_go(self.stored(row))
-        self._hold(row.pk, lines)
+        self._release(self.stored(row))
+        self._reserve(row.pk, lines)
         return True
 
     def _restore(

@@ -80,7 +80,7 @@ def import_start(*, by: User, kind: str, data: bytes, file_name: str = "") -> Cu
         columns=table.columns,
         unread=table.unread,
     )
-    return _go_on(row, steps=row.total)
+    return _continue(row, steps=row.total)
 
 
 def import_confirm(*, row: CurationImport) -> CurationImport:
@@ -88,7 +88,7 @@ def import_confirm(*, row: CurationImport) -> CurationImport:
     if row.state == State.READY and not row.counts["new"] + row.counts["changed"]:
         raise ConflictError(worded("Nothing in this file is new or changed."))
     _turn(row, State.READY, State.WRITING, worded("This file does not wait to be imported."))
-    return _go_on(row, steps=row.total)
+    return _continue(row, steps=row.total)
 
 
 def import_discard(*, row: CurationImport) -> None:
@@ -106,7 +106,7 @@ def import_take_back(*, row: CurationImport) -> CurationImport:
     if not row.written or timezone.now() > row.created_at + KEPT:
         raise ConflictError(too_late)
     _turn(row, former, State.UNDOING, too_late)
-    return _go_on(row, steps=row.written)
+    return _continue(row, steps=row.written)
 
 
 def _turn(row: CurationImport, former: str, state: str, refusal: str) -> None:
@@ -115,7 +115,7 @@ def _turn(row: CurationImport, former: str, state: str, refusal: str) -> None:
         raise ConflictError(refusal)
 
 
-def _go_on(row: CurationImport, *, steps: int) -> CurationImport:
+def _continue(row: CurationImport, *, steps: int) -> CurationImport:
     if steps <= AT_ONCE_ROWS:
         _work(row.pk)
         row.refresh_from_db()
@@ -266,11 +266,11 @@ ACTS = {State.CHECKING: _check, State.WRITING: _write, State.UNDOING: _undo}
 
 
 # ------------------------------------------------------------------------------------------------ in the end
-def imports_over(*, now: datetime) -> QuerySet[CurationImport]:
+def imports_expired(*, now: datetime) -> QuerySet[CurationImport]:
     """Files whose time is over; one that is worked on is waited for."""
     old = CurationImport.objects.filter(created_at__lt=now - KEPT)
     return old.exclude(state__in=CurationImport.WORKED_ON)
 
 
 def imports_erase() -> None:
-    imports_over(now=timezone.now()).delete()
+    imports_expired(now=timezone.now()).delete()

@@ -14,14 +14,14 @@ MAX_NAMED_CHARS = 60  # of a cell or a column
 
 def count_sentences(result: CountResult) -> list[Sentence]:
     """The first one says how many of how many; each other one says what is missing or to be known, and why."""
-    return [_how_many(result), *_how_it_was_counted(result), *_what_is_missing(result)]
+    return [_count_phrase(result), *_method_sentence(result), *_missing_sentences(result)]
 
 
 def count_sentence(result: CountResult) -> Sentence:
     return joined(" ", count_sentences(result))
 
 
-def _how_many(result: CountResult) -> Sentence:
+def _count_phrase(result: CountResult) -> Sentence:
     shown = len(result.rows)
     is_whole = result.looked_at == result.to_look_at
     if not result.in_scope:
@@ -46,7 +46,7 @@ def _how_many(result: CountResult) -> Sentence:
     return worded("{total:,} of {total:,} that could be compared.", total=result.total)
 
 
-def _how_it_was_counted(result: CountResult) -> list[Sentence]:
+def _method_sentence(result: CountResult) -> list[Sentence]:
     sentences = []
     if result.words_left_out:
         sentences.append(
@@ -77,7 +77,7 @@ def _listed(texts: Sequence[str]) -> str:
     return ", ".join(f"“{shortened(one_line(text), MAX_NAMED_CHARS)}”" for text in texts)
 
 
-def _what_is_missing(result: CountResult) -> list[Sentence]:
+def _missing_sentences(result: CountResult) -> list[Sentence]:
     sentences = []
     if result.looked_at < result.to_look_at:
         sentences.append(

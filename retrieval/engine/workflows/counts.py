@@ -1,4 +1,5 @@
-"""Counts and lists over the whole base: what every workflow does for the task "count", and for "list" without documents.
+"""Counts and lists over the whole base: what every workflow does for the task "count", and for "list" without
+documents.
 
     read the question (a model) ─┬─ a filter ─► count all ─► table with evidence
                                  └─ none ─────► say so
@@ -38,10 +39,10 @@ async def answer_by_count(deps: Deps, question: Question) -> Answer:
     if isinstance(outcome, Answer):
         return outcome
     answer = Answer(decision="NO_ANSWER", text="", reason=outcome)
-    return await append_text(deps, answer, deps.say(_why_not(outcome), deps.language))
+    return await append_text(deps, answer, deps.say(_reason_text(outcome), deps.language))
 
 
-def _why_not(reason: Reason) -> str:
+def _reason_text(reason: Reason) -> str:
     if reason.code == "count_not_read":
         return NOT_READ
     said: str = reason.values.get("wrong", NOT_COUNTED)
@@ -56,14 +57,14 @@ async def try_to_count(deps: Deps, question: Question) -> Answer | Reason:
     try:
         columns = await deps.counter.columns(question.scope)
     except UnavailableError as error:
-        return await say_not_counted(deps, error)
+        return await write_not_counted(deps, error)
     if columns.documents:
         filter_ = await read_count(deps, question, vocabulary, columns)
         if filter_ is None:
             return Reason("count_not_read")
     else:
         filter_ = CountFilter()  # there is nothing to count, which needs no model
-    result = await count_all(deps, question, filter_)
+    result = await count_for_answer(deps, question, filter_)
     if isinstance(result, Reason):
         return result
     if not result.in_scope or result.unknown_columns:  # a column may be gone since they were listed
@@ -74,21 +75,23 @@ async def try_to_count(deps: Deps, question: Question) -> Answer | Reason:
 
 
 @step("count")
-async def say_not_counted(deps: Deps, error: AppError) -> Reason:
+async def write_not_counted(deps: Deps, error: AppError) -> Reason:
     note("not_counted")
     degrade(reason_of(error))
     return Reason("not_counted")
 
 
 @step("count")
-async def count_all(deps: Deps, question: Question, filter_: CountFilter) -> CountResult | Reason:
+async def count_for_answer(
+    deps: Deps, question: Question, filter_: CountFilter
+) -> CountResult | Reason:
     """A reason: it could not be counted; the entry says why, and `wrong` what who asks can change."""
     assert deps.counter is not None
     details = CountDetails(filters=filter_details(filter_))
     try:
         result = await deps.counter.count(question.scope, filter_, limit=MAX_COUNTED_ROWS)
     except InvalidInputError as error:
-        wrong = _what_is_wrong(error)
+        wrong = _field_errors(error)
         note("not_counted", details)
         degrade(Reason(error.code, {"error": wrong}))
         return Reason("not_counted", {"wrong": wrong})
@@ -118,7 +121,7 @@ async def count_all(deps: Deps, question: Question, filter_: CountFilter) -> Cou
     return result
 
 
-def _what_is_wrong(error: InvalidInputError) -> str:
+def _field_errors(error: InvalidInputError) -> str:
     """The sentences of its fields."""
     said = [sentence for sentences in error.fields.values() for sentence in sentences]
     return error.message if isinstance(error, UnknownValueError) else joined(" ", said)

@@ -78,16 +78,16 @@ class ColumnRuleSerializer(StrictSerializer):
         problems = {
             name: [localized(reason)]
             for name, bound in bounds.items()
-            if (reason := _what_is_wrong(bound, operator))
+            if (reason := _rule_error(bound, operator))
         }
-        if not problems and operator == "between" and (reason := _order(*bounds.values())):
+        if not problems and operator == "between" and (reason := _bounds_error(*bounds.values())):
             problems["upper"] = [localized(reason)]
         if problems:
             raise serializers.ValidationError(problems)
         return attrs
 
 
-def _what_is_wrong(bound: Bound, operator: str) -> Sentence | None:
+def _rule_error(bound: Bound, operator: str) -> Sentence | None:
     if bound.is_ambiguous:
         return worded("This number can be read in two ways; write it as 1234 or 1234.5.")
     if bound.is_text and operator != "=":
@@ -95,7 +95,7 @@ def _what_is_wrong(bound: Bound, operator: str) -> Sentence | None:
     return None
 
 
-def _order(low: Bound, high: Bound) -> Sentence | None:
+def _bounds_error(low: Bound, high: Bound) -> Sentence | None:
     """What is wrong with two ends that are none for themselves."""
     if low.number is not None and high.number is not None:
         is_turned = high.number < low.number
@@ -218,8 +218,8 @@ class UnreadCellSerializer(NamedCellSerializer):
 
 class CountResultSerializer(serializers.Serializer[Any]):
     """total: exact for the documents that were looked at (`looked_at` of `to_look_at`). complete: all were, every row
-    could be compared, and each compared column is there. Not counted, and said in `said`: documents that are being read,
-    or could not be, and rows of which a compared cell is empty."""
+    could be compared, and each compared column is there. Not counted, and said in `said`: documents that are being
+    read, or could not be, and rows of which a compared cell is empty."""
 
     unit = serializers.ChoiceField(choices=("document", "row"))
     total = serializers.IntegerField()
@@ -298,8 +298,9 @@ class CountApi(APIView):
         operation_id="count", request=CountInputSerializer, responses=CountResultSerializer
     )
     async def post(self, request: Request) -> Response:
-        """Count and list over all documents of these collections, or of those that a question searches which names none,
-        exactly: by words, metadata and columns of tables. A key that is bound to collections counts in these alone."""
+        """Count and list over all documents of these collections, or of those that a question searches which names
+        none, exactly: by words, metadata and columns of tables. A key that is bound to collections counts in these
+        alone."""
         body = (await read_body(CountInputSerializer, request)).validated_data
         result = await database_call(counted_for, user=asking_user(request), body=body)
         return Response(await sync_to_async(lambda: CountResultSerializer(result).data)())

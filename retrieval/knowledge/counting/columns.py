@@ -20,7 +20,7 @@ from retrieval.engine.values.counting import Columns, CountFilter, TableColumn
 from retrieval.knowledge.chunk_store import stored_row
 from retrieval.knowledge.counting.documents import (
     CountedDocument,
-    documents_let_through,
+    filtered_documents,
     surroundings,
 )
 from retrieval.knowledge.counting.passages import chunk_rows, in_batches
@@ -61,7 +61,7 @@ def columns_of(scope: SearchScope, *, timeout_s: float = COLUMNS_S) -> Columns:
 
 
 def _columns_of(scope: SearchScope, *, ends: float) -> Columns:
-    documents = documents_let_through(scope, CountFilter())
+    documents = filtered_documents(scope, CountFilter())
     columns: dict[str, _Column] = {}
     looked_at = 0
     for batch in in_batches(documents):

@@ -30,8 +30,8 @@ from retrieval.engine.values.counting import (
 from retrieval.knowledge.chunk_store import stored_row
 from retrieval.knowledge.counting.documents import (
     CountedDocument,
-    documents_let_through,
     documents_unset,
+    filtered_documents,
     surroundings,
 )
 from retrieval.knowledge.counting.known_values import check_values
@@ -43,7 +43,7 @@ from retrieval.knowledge.counting.passages import (
     holding_any,
     in_batches,
 )
-from retrieval.knowledge.counting.rows import evidence_of, fitting_rows
+from retrieval.knowledge.counting.rows import evidence_of, matching_rows
 from retrieval.knowledge.counting.tally import MAX_UNREAD_KEPT, Tally
 
 COUNT_S = 20.0
@@ -66,14 +66,14 @@ def count(
         raise InvalidInputError(worded("Give words or a column: all rows are not counted."))
     ends = time.monotonic() + timeout_s
     check_values(scope, counted.metadata)
-    documents = documents_let_through(scope, counted)
+    documents = filtered_documents(scope, counted)
     tally = Tally(limit, most_unread)
     looked_at = 0
     if counted.unit == "document" and not mentions and not counted.columns:
-        _take_all(documents, tally)
+        _count_everything(documents, tally)
         looked_at = len(documents)
     else:
-        take = _take_rows if counted.unit == "row" else _take_documents
+        take = _count_rows if counted.unit == "row" else _count_documents
         for batch in in_batches(documents):
             if time.monotonic() >= ends:
                 break
@@ -124,7 +124,7 @@ def _mentions(counted: CountFilter) -> tuple[Mention, ...]:
 
 
 # ------------------------------------------------------------------------------------------------ documents
-def _take_all(documents: Sequence[CountedDocument], tally: Tally) -> None:
+def _count_everything(documents: Sequence[CountedDocument], tally: Tally) -> None:
     """What their metadata alone say; each with its beginning."""
     tally.total = len(documents)
     for document in documents:
@@ -136,7 +136,7 @@ def _take_all(documents: Sequence[CountedDocument], tally: Tally) -> None:
         tally.take_row(document, [CountEvidence(chunk=chunk)] if chunk else [])
 
 
-def _take_documents(
+def _count_documents(
     batch: Sequence[CountedDocument],
     counted: CountFilter,
     mentions: Sequence[Mention],
@@ -155,7 +155,7 @@ def _take_documents(
             if not tally.is_full:
                 evidence += _evidence(rows, mentions)
         if counted.columns:
-            fitting = fitting_rows(document, records.get(document.id, []), counted, (), tally)
+            fitting = matching_rows(document, records.get(document.id, []), counted, (), tally)
             if not fitting:
                 continue
             evidence += evidence_of(fitting[0], counted, ())
@@ -203,7 +203,7 @@ def _parts(row: Row, mentions: Sequence[Mention]) -> list[CountEvidence]:
 
 
 # ------------------------------------------------------------------------------------------------ rows
-def _take_rows(
+def _count_rows(
     batch: Sequence[CountedDocument],
     counted: CountFilter,
     mentions: Sequence[Mention],
@@ -212,7 +212,7 @@ def _take_rows(
     named = documents_holding(batch, [*mentions, *_column_mentions(counted)])
     found = chunk_rows(named, Q())
     for document in named:
-        fitting = fitting_rows(document, found.get(document.id, []), counted, mentions, tally)
+        fitting = matching_rows(document, found.get(document.id, []), counted, mentions, tally)
         if not fitting:
             continue
         tally.total += len(fitting)

@@ -33,7 +33,7 @@ class CountedDocument(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ScopeDocuments:
     """Documents of the scope, whatever the filters say: those that can be counted, and those that are being read,
     failed, or ready but for some parts."""
 
@@ -43,7 +43,7 @@ class Surroundings:
     partly_read: int
 
 
-def documents_let_through(scope: SearchScope, counted: CountFilter) -> list[CountedDocument]:
+def filtered_documents(scope: SearchScope, counted: CountFilter) -> list[CountedDocument]:
     """Current documents of the scope that are ready and that the filters let through, by title."""
     rows = _ready(scope).filter(_rule(counted))
     columns = ["pk", "title", "language", "chunk_count", "content_hash", "media_type"]
@@ -78,10 +78,10 @@ def documents_unset(scope: SearchScope, counted: CountFilter) -> int:
     return sum(not own or bool(tags & set(own)) for own in rows.values_list("tags", flat=True))
 
 
-def surroundings(scope: SearchScope) -> Surroundings:
+def surroundings(scope: SearchScope) -> ScopeDocuments:
     rows = current_documents(scope).order_by()
     ready = rows.filter(status=Document.Status.READY)
-    return Surroundings(
+    return ScopeDocuments(
         ready=ready.count(),
         being_read=rows.filter(status__in=Document.BEING_READ).count(),
         failed=rows.filter(status=Document.Status.FAILED).count(),

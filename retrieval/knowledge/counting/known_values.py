@@ -26,11 +26,11 @@ def check_values(scope: SearchScope, metadata: SearchFilters) -> None:
     for name in ("department", "doc_type"):
         if name in named and not rows.filter(**{name: named[name]}).exists():
             known = rows.values_list(name, flat=True).distinct()
-            problems[name] = _said(name, [named[name]], set(known) - {""})
+            problems[name] = _value_list(name, [named[name]], set(known) - {""})
     if metadata.tags:
         held = {tag for tags in rows.values_list("tags", flat=True) for tag in tags}
         if unknown := [tag for tag in metadata.tags if tag not in held]:
-            problems["tags"] = _said("tags", unknown, held)
+            problems["tags"] = _value_list("tags", unknown, held)
     if metadata.documents:
         keys = {key for key in map(as_uuid, metadata.documents) if key}
         there = {str(key) for key in rows.filter(pk__in=keys).values_list("pk", flat=True)}
@@ -46,7 +46,7 @@ def check_values(scope: SearchScope, metadata: SearchFilters) -> None:
         raise UnknownValueError(problems)
 
 
-def _said(name: str, unknown: Sequence[str], known: Iterable[str]) -> list[Sentence]:
+def _value_list(name: str, unknown: Sequence[str], known: Iterable[str]) -> list[Sentence]:
     template = UNKNOWN[name].wording["text"]
     said = [worded(template, unknown=", ".join(f"“{value}”" for value in unknown))]
     values = sorted(known)

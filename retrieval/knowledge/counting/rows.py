@@ -22,7 +22,7 @@ from retrieval.knowledge.counting.tally import Tally
 MAX_LINES_SHOWN = 3  # of a form
 
 
-def fitting_rows(
+def matching_rows(
     document: CountedDocument,
     rows: Sequence[Row],
     counted: CountFilter,
@@ -35,7 +35,7 @@ def fitting_rows(
     if not counted.columns:
         found = [record for record in records if not record.is_second]
         return [record for record in found if _holds_all(record, mentions)]
-    comparing = _Comparing(document, records, counted)
+    comparing = _RowComparison(document, records, counted)
     fitting: list[Record] = []
     for record in records:
         lines = comparing.compared_lines(record)
@@ -50,7 +50,7 @@ def _holds_all(record: Record, mentions: Sequence[Mention]) -> bool:
     return all(mention.in_text(record.text) for mention in mentions)
 
 
-class _Comparing:
+class _RowComparison:
     """The rules of a count, and how numbers are written in one document."""
 
     def __init__(
