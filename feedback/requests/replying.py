@@ -58,7 +58,7 @@ class AlreadyEndedError(ConflictError):
 
 
 @dataclass(frozen=True, slots=True)
-class Replied:
+class ReplyResult:
     """said: what the reply is good for, beside the asker's conversation."""
 
     request: GapRequest
@@ -68,7 +68,7 @@ class Replied:
 @transaction.atomic
 def request_answer(
     *, user: User, request_id: UUID, text: str, passages: Sequence[UUID] = ()
-) -> Replied:
+) -> ReplyResult:
     """text: Markdown; [1] cites the first of `passages`, ids of chunks that `user` may read. Those that it does not
     cite are left out.
 
@@ -83,7 +83,7 @@ def request_answer(
     said = _checked(request, by=user, chunks=chunks)
     gap_close_if_done(request, by=user, at=now)
     request_ended.send(GapRequest, request=request)
-    return Replied(request, said)
+    return ReplyResult(request, said)
 
 
 def request_answer_checked(
@@ -93,7 +93,7 @@ def request_answer_checked(
     the caller's. Raises RequestNotFoundError, AlreadyEndedError."""
     request = open_request(user, request_id)
     _reply(request, by=user, at=timezone.now(), text=curated.text, chunks=chunks)
-    request_becomes_checked(request, curated)
+    request_publish(request, curated)
     request_ended.send(GapRequest, request=request)
 
 
@@ -227,11 +227,11 @@ def _checked(request: GapRequest, *, by: User, chunks: Sequence[Chunk]) -> str:
         )
     except AppError as error:
         return worded("Sent. {problem}", problem=error.message)
-    request_becomes_checked(request, curated)
+    request_publish(request, curated)
     return CHECKED
 
 
-def request_becomes_checked(request: GapRequest, curated: CuratedAnswer) -> None:
+def request_publish(request: GapRequest, curated: CuratedAnswer) -> None:
     request.curated = curated
     GapRequest.objects.filter(pk=request.pk).update(curated=curated)
 

@@ -16,7 +16,7 @@ from django.db.models.signals import m2m_changed, post_delete, post_save
 from feedback.curation.gap_selectors import may_read_answer
 from feedback.curation.gaps import questions_answered
 from feedback.models import Boost, Evidence, GapQuestion, GapRequest, Revision
-from feedback.requests.addressees import people_to_tell
+from feedback.requests.addressees import people_to_notify
 from feedback.requests.asking import request_sent, request_withdrawn
 from feedback.requests.replying import request_ended
 from ragsite.core.database import after_commit
@@ -208,7 +208,7 @@ def _request(sender: Any, request: GapRequest, **_: Any) -> None:
 
 
 def _tell_of_request(request: GapRequest) -> None:
-    notify(Kind.REQUEST_RECEIVED, request.pk, people_to_tell(request))
+    notify(Kind.REQUEST_RECEIVED, request.pk, people_to_notify(request))
 
 
 def _request_over(sender: Any, request: GapRequest, **_: Any) -> None:
