@@ -297,17 +297,7 @@ class _Reader:
     def _end(self, element: etree._Element) -> None:
         tag = element.tag
         self._words.append(AFTER.get(tag, ""))
-        if tag in HEADINGS:
-            self._level = HEADINGS[tag]
-            self._flush("heading", HEADINGS[tag])
-        elif tag == "dt":
-            if term := self._take():
-                self._terms.append(term)
-            self._defines = False
-        elif tag in BREAKS:
-            mark = self._marks.get(element)
-            is_in_note = self._notes > 0 or (mark is not None and mark.kind == "note")
-            self._flush("code" if tag == "pre" else "note" if is_in_note else "paragraph")
+        self._end_text(element)
         match tag:
             case "table":
                 table = self._tables.pop() if self._tables else None
@@ -336,6 +326,23 @@ class _Reader:
         if parent is not None and parent.tag in BETWEEN and element.getnext() is not None:
             self._words.append(BETWEEN[parent.tag])
         self._looks.pop()
+
+    def _end_text(self, element: etree._Element) -> None:
+        """Of a heading, a term or a block, the text up to its end."""
+        tag = element.tag
+        if tag in HEADINGS:
+            self._level = HEADINGS[tag]
+            self._flush("heading", HEADINGS[tag])
+        elif tag == "dt":
+            if term := self._take():
+                self._terms.append(term)
+            self._defines = False
+        elif tag == "pre":
+            self._flush("code")
+        elif tag in BREAKS:
+            mark = self._marks.get(element)
+            is_note_mark = mark is not None and mark.kind == "note"
+            self._flush("note" if self._notes > 0 or is_note_mark else "paragraph")
 
     @property
     def _table(self) -> OpenTable | None:
