@@ -45,8 +45,9 @@ pytest_plugins = [
 BROWSER = "tests/browser"
 # What takes longest goes first, so that no worker is left alone with it in the end. One site serves all browser tests.
 LONGEST = (
-    BROWSER, "tests/test_up.py", "tests/retrieval/engine/workflows", "tests/test_settings.py",
-    "tests/test_linear_time.py",
+    BROWSER, "tests/test_wrong_lists.py", "tests/test_up.py", "tests/test_rolling_restart.py",
+    "tests/test_revisions.py", "tests/retrieval/engine/workflows", "tests/test_settings.py",
+    "tests/test_linear_time.py", "tests/test_backup.py", "tests/test_oidc.py",
 )  # fmt: skip
 # The contract suite: tests that come through a door that people and programs have. Names that their modules import, or
 # fixtures that they take.
