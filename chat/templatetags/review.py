@@ -47,7 +47,7 @@ class DeskPlace(NamedTuple):
 
 PLACES = (
     DeskPlace(gettext_lazy("Queue"), ("review", "review_answer")),
-    DeskPlace(gettext_lazy("Unanswered"), ("review_gaps", "review_gap")),
+    DeskPlace(gettext_lazy("Unanswered"), ("review_gaps", "review_gap", "review_gap_answer")),
     DeskPlace(
         gettext_lazy("Answers & questions"),
         (

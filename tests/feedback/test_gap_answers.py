@@ -71,6 +71,7 @@ def test_the_form_of_a_gap_has_its_questions_and_the_passages_that_were_near(
     page = client.get(address).content.decode()
     assert f'value="{PARKING}"' in page and f"{COSTS}</textarea>" in page
     assert "Permits are given at the gate." in page and "Secret." not in page
+    assert 'href="/review/gaps/" aria-current="page"' in page
     assert client_of(person("Reviewers")).get(address).status_code == 403
     assert client.get("/review/gaps/999999/answer/").status_code == 404
 
