@@ -19,6 +19,10 @@ SOURCES = {
     "djangojs": ["ragsite/web/static/js"],
 }
 PLACEHOLDER = re.compile(r"(?<!\{)\{\w+(?=[^\w\s])|%\(\w+\)|%[sd]")
+DATE = r"(?:%\((?:date|day|moment|on|until)\)s|\{(?:date|day|moment|on|until)\})"
+SPACED_DATE = re.compile(
+    rf"[\u3000-\u9fff\uff00-\uffef] {DATE}|{DATE} [\u3000-\u9fff\uff00-\uffef]"
+)
 
 
 @pytest.fixture(scope="module", params=SOURCES)
@@ -48,6 +52,24 @@ def test_every_text_is_translated_with_its_placeholders_and_compiled(
     assert texts_of(read_mo(BytesIO(path.with_suffix(".mo").read_bytes()))) == texts_of(stored), (
         "run: make messages"
     )
+
+
+@pytest.mark.parametrize("language", ["zh_Hans", "zh_Hant"])
+@pytest.mark.parametrize("domain", SOURCES)
+def test_a_date_stands_in_a_chinese_sentence_without_spaces(domain: str, language: str) -> None:
+    """Pages write 2026年5月1日; the server's own words hold 2026-05-01, which keeps its spaces."""
+    path = ROOT / "ragsite" / "locale" / language / "LC_MESSAGES" / f"{domain}.po"
+    stored = read_po(BytesIO(path.read_bytes()), locale=language)
+    of_pages = [
+        message
+        for message in stored
+        if any(not source.endswith(".py") for source, _ in message.locations)
+    ]
+    dated = [
+        text for message in of_pages for text in forms(message.string) if re.search(DATE, text)
+    ]
+    assert dated, "the pages' dates have other placeholders now"
+    assert [text for text in dated if SPACED_DATE.search(text)] == []
 
 
 def texts_of(catalogue: Catalog) -> dict[Any, Any]:
