@@ -84,13 +84,11 @@ def import_page(request: HttpRequest, *, access: DeskAccess, import_id: UUID) ->
         return _act(request, row)
     is_open = row.state in CurationImport.WORKED_ON
     wrong = first_wrong(row)
-    written = row.counts.get("new", 0) + row.counts.get("changed", 0)
     context = {
         "section": "review",
         "row": row,
         "list": LISTS[CurationImport.Kind(row.kind)],
         "open": is_open,
-        "written": written,
         "counts": _counts(row),
         "wrong": [_wrong(one) for one in wrong],
         "wrong_left": max(0, row.counts.get("wrong", 0) - len(wrong)),

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Sum
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.leases import Leased
@@ -24,7 +25,7 @@ class CurationImport(Leased):
 
     class State(models.TextChoices):
         CHECKING = "checking", _("Being checked")
-        READY = "ready", _("Waits for your word")
+        READY = "ready", _("To be confirmed")
         WRITING = "writing", _("Being imported")
         DONE = "done", _("Imported")
         UNDOING = "undoing", _("Being taken back")
@@ -61,6 +62,17 @@ class CurationImport(Leased):
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()}: {self.file_name}"
+
+    @property
+    def to_write(self) -> int:
+        """How many rows of the file are new or changed, as they were checked."""
+        return int(self.counts.get("new", 0)) + int(self.counts.get("changed", 0))
+
+    @property
+    def state_shown(self) -> str:
+        if self.state == self.State.READY and not self.to_write:
+            return gettext("Nothing to import")
+        return self.get_state_display()
 
     @property
     def written(self) -> int:

@@ -125,6 +125,8 @@ def test_what_was_taken_out_changes_nothing_when_it_comes_in_again(library: Coll
     assert cells["documents"] == str(twins[0].pk)  # two have its title
     row = sent(client, "golden", text)
     assert row.counts == {"new": 0, "changed": 0, "unchanged": 1, "wrong": 0}
+    listed = client.get(f"{reverse('review_import_new')}?kind=golden").content.decode()
+    assert "Nothing to import" in listed and "To be confirmed" not in listed
     refused = client.post(
         reverse("review_import", args=[row.pk]), {"action": "confirm"}, follow=True
     )

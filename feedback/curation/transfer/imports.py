@@ -69,7 +69,7 @@ def import_start(*, by: User, kind: str, data: bytes, file_name: str = "") -> Cu
     waiting = (State.CHECKING, State.READY)
     if CurationImport.objects.filter(by=by, state__in=waiting).count() >= MOST_OPEN:
         raise ConflictError(
-            worded("Too many files wait for your word. Import or discard some first.")
+            worded("You have too many checked files. Import or discard some first.")
         )
     row = CurationImport.objects.create(
         by=by,
@@ -85,7 +85,7 @@ def import_start(*, by: User, kind: str, data: bytes, file_name: str = "") -> Cu
 
 def import_confirm(*, row: CurationImport) -> CurationImport:
     """Raises ConflictError where it does not wait for that, or holds nothing to be written."""
-    if row.state == State.READY and not row.counts["new"] + row.counts["changed"]:
+    if row.state == State.READY and not row.to_write:
         raise ConflictError(worded("Nothing in this file is new or changed."))
     _turn(row, State.READY, State.WRITING, worded("This file does not wait to be imported."))
     return _continue(row, steps=row.total)
