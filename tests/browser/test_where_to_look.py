@@ -44,6 +44,6 @@ def test_what_is_chosen_holds_for_the_conversation(
     expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible(timeout=60_000)
     conversation = page.url
     page.goto("/")
-    expect(places).to_contain_text("All collections")
+    expect(places).to_contain_text("Those searched by default")
     page.goto(conversation)
     expect(places).to_contain_text("fees")

@@ -275,7 +275,7 @@ export class Composer extends QuestionBox {
     const show = () => {
       const chosen = known.filter(isSearched);
       if (known.length && this.collections?.size) this.collections = chosen.length ? new Set(chosen.map(({ address }) => address)) : null; // others have gone
-      const all = isNarrowed() ? itsLabel() : gettext("All collections");
+      const all = isNarrowed() ? itsLabel() : gettext("Those searched by default");
       const label = !this.collections ? all : !chosen.length ? gettext("Choose a collection")
         : chosen.length === 1 ? labelOf(chosen[0]) : ngettext("{count} collection", "{count} collections", chosen.length);
       replace(button, icon("folder"), this.searchesWeb ? gettext("{places} + web", { places: label }) : label, icon("chevron"));
@@ -299,7 +299,7 @@ export class Composer extends QuestionBox {
     menuButton(button, () => reading.then(() => [
       isNarrowed()
         ? { label: itsLabel(), hint: this.assistant.chosen?.name, checked: !this.collections, run: () => { this.collections = null; show(); } }
-        : { label: gettext("All collections"), checked: !this.collections, run: () => choose(this.collections ? ({ searched }) => searched : () => false) },
+        : { label: gettext("Those searched by default"), checked: !this.collections, run: () => choose(this.collections ? ({ searched }) => searched : () => false) },
       ...known.map((row) => ({
         label: labelOf(row), hint: ngettext("{count} document", "{count} documents", row.document_count), checked: isSearched(row), run: () => choose((other) => isSearched(other) !== (other === row)),
       })),

@@ -71,7 +71,7 @@ export class Settings {
       Object.entries(PRESETS).map(([name, [label]]) => h("label", {},
         h("input", { type: "radio", name: "preset", value: name, onchange: () => this.choose(name) }), h("span", {}, label))));
     const collection = h("select", { id: "set-collection", name: "collection", onchange: (event) => this.change({ collection: event.target.value }) },
-      h("option", { value: "" }, gettext("All collections")),
+      h("option", { value: "" }, gettext("Those searched by default")),
       this.boot.collections.map((row) => h("option", { value: row.id }, collectionLabel(row, this.boot.collections, this.boot.username))));
     collection.value = this.values.collection || "";
     const forced = h("input", { type: "checkbox", id: "set-forced", name: "forceGenerate", checked: this.values.forceGenerate, "aria-describedby": "set-forced-help", onchange: (event) => this.change({ forceGenerate: event.target.checked }) });
