@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from chat.messages.offers import ASK_OWNER, COUNT
+from chat.messages.offers import OFFERS
 from ragsite.core.api.rendering import TimestampField
 
 OWN_RATING = "The caller's own: {score, thumb, tags, comment}. Not in events."
@@ -169,9 +169,10 @@ class AnswerSerializer(serializers.Serializer[Any]):
         help_text="Questions that come next and have an answer, three at most. They are looked for after `done`.",
     )
     offers = serializers.ListField(
-        child=serializers.ChoiceField((COUNT, ASK_OWNER)),
+        child=serializers.ChoiceField(OFFERS),
         required=False,
-        help_text="What else may be done about it: have all documents counted, or send the question to a person.",
+        help_text="What else may be done about it: have all documents counted, count with a form, send the question to a "
+        "person, or add documents where there were none.",
     )
     error = serializers.DictField(required=False, allow_null=True)
     rating = serializers.DictField(required=False, allow_null=True, help_text=OWN_RATING)

@@ -9,19 +9,28 @@ from chat.models import Message
 from retrieval.engine.path_details import CountDetails, details_in
 
 COUNT = "count"  # over all documents
+COUNT_FORM = "count_form"  # the form that counts without a model
 ASK_OWNER = "ask_owner"  # its question is sent to a person
+ADD_DOCUMENTS = "add_documents"  # there were none to look into
+OFFERS = (COUNT, COUNT_FORM, ASK_OWNER, ADD_DOCUMENTS)
 UNSURE = (Message.Support.NONE, Message.Support.PARTLY)
 INCOMPLETE = (Message.Status.CUT, Message.Status.STOPPED, Message.Status.INTERRUPTED)
 
 
 def offers_below(answer: Message) -> list[str]:
-    """COUNT, ASK_OWNER, both or none. Of an answer that `chat.selectors` has loaded with its details."""
-    if answer.status == Message.Status.STREAMING or has_no_documents(answer):
+    """Some of OFFERS. Of an answer that `chat.selectors` has loaded with its details."""
+    if answer.status == Message.Status.STREAMING:
         return []
-    is_count = answer.request.get("task") == "count" or bool(_counts(answer))
+    is_refused = answer.decision == Message.Decision.NO_ANSWER
+    if has_no_documents(answer):
+        return [ADD_DOCUMENTS] if is_refused else []
+    was_asked_to_count = answer.request.get("task") == "count"
+    is_count = was_asked_to_count or bool(_counts(answer))
     offered = []
     if answer.status not in INCOMPLETE and not is_count:
         offered.append(COUNT)
+    if was_asked_to_count and is_refused:
+        offered.append(COUNT_FORM)
     if answer.session.kept and is_unsure(answer):
         offered.append(ASK_OWNER)
     return offered

@@ -25,13 +25,14 @@ from retrieval.engine.text.count_sentences import count_sentence, count_sentence
 from retrieval.engine.text.mentions import mentions_of, shown_around
 from retrieval.engine.text.records import column_key
 from retrieval.engine.values.counting import MAX_RULES, CountedRow, CountResult
-from retrieval.knowledge.api.count import CountInputSerializer, counted_for
+from retrieval.knowledge.api.count import MAX_WORDS_CHARS, CountInputSerializer, counted_for
 from retrieval.knowledge.selectors import collections_offered, default_collections
 
 MAX_CSV_ROWS = 10_000
 MAX_CSV_COLUMNS = 100
 MAX_CSV_UNREAD = 1000  # rows that could not be compared
 MAX_CELL_CHARS = 300
+QUESTION = "question"  # of an answer that leads here: its words stand in the form until it is sent
 MAX_SEARCHED_NAMED = 30  # collections
 Column = tuple[str, int]  # key, and the how manieth of it in its row
 RULE_FIELDS = ("column", "operator", "value", "upper")
@@ -59,7 +60,8 @@ def count_page(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
     body = body_of(request.GET)
     result = None
     problems: list[str] = []
-    if request.GET:
+    question = request.GET.get(QUESTION, "")[:MAX_WORDS_CHARS]
+    if request.GET.keys() - {QUESTION}:
         try:
             valid = checked(CountInputSerializer, body)
             if as_csv:
@@ -82,7 +84,9 @@ def count_page(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
         "collections": collections_offered(user=user),
         "searched": list(searched[:MAX_SEARCHED_NAMED]),
         "searched_more": max(0, searched.count() - MAX_SEARCHED_NAMED),
-        "given": dict.fromkeys((*TEXTS, *YEARS, *FILTERS, *NAMES), "") | request.GET.dict(),
+        "given": dict.fromkeys((*TEXTS, *YEARS, *FILTERS, *NAMES), "")
+        | {"words": question}
+        | request.GET.dict(),
         "rules": _rules_shown(body),
         "operators": _operators(),
         "problems": problems,

@@ -87,6 +87,7 @@ async def test_what_a_model_can_not_say_exactly_is_not_counted(
     data = (await api.ask("How many?", task="count")).json()
     assert data["decision"] == "NO_ANSWER" and "Count and list" in data["answer"]
     assert steps(data, "count") == []
+    assert "count_form" in data["offers"]
 
 
 async def test_a_department_that_nobody_has_is_told_and_not_counted_as_none(
@@ -224,7 +225,7 @@ async def test_a_database_that_can_not_be_asked_is_no_zero(
 
 async def test_with_nothing_to_count_no_count_and_nobody_is_offered(api: Api, online: Any) -> None:
     empty = (await api.ask("How many policies are there?")).json()
-    assert (empty["decision"], empty["offers"]) == ("NO_ANSWER", [])
+    assert (empty["decision"], empty["offers"]) == ("NO_ANSWER", ["add_documents"])
     await write(api, "0.txt", LEAVE)
     there = (await api.ask("How many policies mention parental leave?")).json()
     assert "count" in there["offers"]

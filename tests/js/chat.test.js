@@ -198,6 +198,7 @@ describe("an answer", () => {
     [{ status: "failed", error: { content: "No room." } }, /No room\./],
     [{ status: "failed" }, /The answer could not be written\./],
     [{ decision: "NO_ANSWER" }, /Try other words/],
+    [{ decision: "NO_ANSWER", offers: ["add_documents"] }, /There are no documents here yet\. Attach files.*add a document/],
     [{ being_read: 21 }, /21 documents were still being read.*Ask again/],
     [{ grounding: [{ supported: false }, { supported: null }, { supported: true }] }, /1 sentence that the passages do not clearly support/],
     [{ sources: [{ ...source, ...overdue }], overdue_sources: [1] }, /Review of “Leave” was due on 12 Mar 2026\. Check that it still holds\./],
@@ -215,6 +216,14 @@ describe("an answer", () => {
   ]) test(`says how old its source is: ${age}`, () => {
     const { answer } = finished({ sources: [{ ...source, ...changes }] });
     assert.equal(answer.after.querySelector(".source-card .source-age")?.textContent, age);
+  });
+  test("to a count that could not be read leads to the form, with the question's words", () => {
+    const { answer, on } = made();
+    on.questionOf = () => "How many leaves & fees?";
+    answer.finish({ ...message, decision: "NO_ANSWER", offers: ["count_form"] });
+    const link = answer.after.querySelector(".notice a");
+    assert.equal(link.getAttribute("href"), "/documents/count/?question=How+many+leaves+%26+fees%3F");
+    assert.doesNotMatch(answer.after.textContent, /Try other words/);
   });
   test("given while documents were being read can be asked for again", () => {
     const { answer, on, after } = finished({ decision: "NO_ANSWER", being_read: 1 });
@@ -324,7 +333,7 @@ describe("the composer", () => {
     ["alone", { collections: ["mei/law"] }, "Its collections", "?collections=mei%2Flaw"],
     ["and the reader's own", { collections: ["mei/law"], with_own: true }, "Its collections and your own", "?collections=mei%2Flaw%2Cann%2Fnotes"],
     ["of which none can be read", { unreadable: 2 }, "Its collections", ""],
-    ["which are all", {}, "All collections", ""],
+    ["which are all", {}, "Those searched by default", ""],
   ]) test(`an assistant's places, ${name}, are shown and give the filters`, async () => {
     const assistant = { id: "a", name: "Rules", collections: [], unreadable: 0, with_own: false, ...changes };
     const { composer, form } = made({ collections: PLACES, assistant });

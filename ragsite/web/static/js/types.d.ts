@@ -69,7 +69,7 @@ declare namespace Api {
     answer: string; html: string; clarification: Clarification | null; sources: Source[]; overdue_sources?: number[]; decision_path: Step[];
     grounding: Statement[]; support: "full" | "partly" | "none" | null; usage: Usage; curated?: { id: Id; by: string; on: string } | null;
     written_by?: { by: string; on: string } | null; sent_request?: RequestState | null;
-    found: string[]; follow_ups: string[]; offers: ("count" | "ask_owner")[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
+    found: string[]; follow_ups: string[]; offers: ("count" | "count_form" | "ask_owner" | "add_documents")[]; degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
   /** What is to be otherwise where an answer is written again. */

@@ -99,6 +99,12 @@ def test_csv_keeps_both_columns_of_one_name(page: Client, collection: Collection
     assert (rows[0][5:], rows[1][5:]) == (["Item", "Price", "Price (2)"], ["A", "5", "7"])
 
 
+def test_the_words_of_a_question_stand_in_the_form_and_are_not_counted(page: Client) -> None:
+    body = page.get("/documents/count/", {"question": 'How many "fees"?'}).content.decode()
+    assert 'value="How many &quot;fees&quot;?"' in body
+    assert "count-result" not in body
+
+
 def test_the_collections_that_are_counted_in_are_named(
     page: Client, user: User, collection: Collection
 ) -> None:

@@ -1,6 +1,6 @@
 // One answer on the page: while it is written, and afterwards.
 import { append, capitalized, dateOfDay, h, icon, iconButton, replace } from "../dom.js";
-import { gettext, gettextWith, ngettext } from "../i18n.js";
+import { gettext, ngettext } from "../i18n.js";
 import { badgeOf } from "../labels.js";
 import { copyText, errorToast } from "../ui.js";
 import { ageLine, overdueNote } from "./ages.js";
@@ -13,6 +13,7 @@ import { ownerRow, writerNote } from "./owner_row.js";
 import { answerRating, effectOf } from "./rating.js";
 import { documentAddress, isWeb, placeIn, sectionIn, webPlace } from "./places.js";
 import { dressProse } from "./prose.js";
+import { refusalHint } from "./refusal.js";
 import { loadMarkdown, StreamText } from "./stream_text.js";
 import { versionSwitch } from "./versions.js";
 
@@ -315,10 +316,7 @@ export class Answer {
       append(this.after, [h("p", { class: "weak-note" }, icon("warn"), h("span", {}, what, gettext(" Check the source before you rely on it.")))]);
     }
     if (decision === "NO_ANSWER") this.element.classList.add("is-no-answer");
-    if (decision === "NO_ANSWER" && !left) {
-      append(this.after, [h("div", { class: "notice" }, icon("search"), h("div", {},
-        h("p", {}, gettextWith("Try other words, choose other collections, or {link}.", { link: h("a", { href: "/documents/" }, gettext("add a document")) }))))]);
-    }
+    if (decision === "NO_ANSWER" && !left) append(this.after, [refusalHint(message.offers, this.question || this.on.questionOf?.(this) || "")]);
   }
 
   /** What the question named and the search put first; taken off, it is written again without. @param {Api.Step[]} path */
