@@ -91,6 +91,7 @@ def import_page(request: HttpRequest, *, access: DeskAccess, import_id: UUID) ->
         "open": is_open,
         "counts": _counts(row),
         "wrong": [_wrong(one) for one in wrong],
+        "wrong_name": _wrong_name(row),
         "wrong_left": max(0, row.counts.get("wrong", 0) - len(wrong)),
         "samples": _samples(row),
         "error": localized_text(row.error["text"], row.error["wording"]) if row.error else "",
@@ -181,12 +182,16 @@ def _file(request: HttpRequest) -> dict[str, Any]:
     return {"data": file.read(), "file_name": file.name or ""}
 
 
+def _wrong_name(row: CurationImport) -> str:
+    return _("Cannot be imported") if row.state in row.UNDECIDED else _("Not imported")
+
+
 def _counts(row: CurationImport) -> list[tuple[str, str, int]]:
     names = {
         "new": _("New"),
         "changed": _("Changed"),
         "unchanged": _("Unchanged"),
-        "wrong": _("Not imported") if row.state == State.DONE else _("Cannot be imported"),
+        "wrong": _wrong_name(row),
     }
     return [(kind, name, row.counts[kind]) for kind, name in names.items() if row.counts]
 

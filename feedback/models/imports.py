@@ -33,6 +33,7 @@ class CurationImport(Leased):
         FAILED = "failed", _("Failed")
 
     WORKED_ON = (State.CHECKING, State.WRITING, State.UNDOING)
+    UNDECIDED = (State.CHECKING, State.READY)  # nothing has been written yet
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=10, choices=Kind)

@@ -170,9 +170,11 @@ def test_an_import_is_taken_back_but_what_was_changed_since_stays(library: Colle
     client = client_of(curator)
     old = golden_save(by=curator, text="Old?", collection=library, expects="CLARIFY")
     row = sent(
-        client, "golden", f"{HEAD}\nOld?,library,NO_ANSWER,\nA?,library,,Loans\nB?,library,,Loans\n"
+        client,
+        "golden",
+        f"{HEAD}\nOld?,library,NO_ANSWER,\nA?,library,,Loans\nB?,library,,Loans\nC?,nowhere,,\n",
     )
-    assert row.counts == {"new": 2, "changed": 1, "unchanged": 0, "wrong": 0}
+    assert row.counts == {"new": 2, "changed": 1, "unchanged": 0, "wrong": 1}
     acted(client, row, "confirm")
     GoldenQuestion.objects.filter(text="B?").update(text="B, please?")
     row = acted(client, row, "take_back")
@@ -180,10 +182,9 @@ def test_an_import_is_taken_back_but_what_was_changed_since_stays(library: Colle
     old.refresh_from_db()
     assert old.expects == "CLARIFY"
     assert set(GoldenQuestion.objects.values_list("text", flat=True)) == {"Old?", "B, please?"}
-    assert (
-        "1 was changed since"
-        in client.get(reverse("review_import", args=[row.pk])).content.decode()
-    )
+    page = client.get(reverse("review_import", args=[row.pk])).content.decode()
+    assert "1 was changed since" in page and "Show the list" in page
+    assert "Not imported" in page and "Cannot be imported" not in page
     assert DeskEvent.objects.get(kind="take_back").detail["counts"] == {"taken_back": 2, "kept": 1}
 
 

@@ -66,8 +66,8 @@ def import_start(*, by: User, kind: str, data: bytes, file_name: str = "") -> Cu
     """Store a file and have it checked. Raises InvalidInputError, TooLargeError, ConflictError."""
     text = table_text(data)
     table = _table(kind, text)
-    waiting = (State.CHECKING, State.READY)
-    if CurationImport.objects.filter(by=by, state__in=waiting).count() >= MOST_OPEN:
+    undecided = CurationImport.UNDECIDED
+    if CurationImport.objects.filter(by=by, state__in=undecided).count() >= MOST_OPEN:
         raise ConflictError(
             worded("You have too many checked files. Import or discard some first.")
         )
@@ -93,7 +93,7 @@ def import_confirm(*, row: CurationImport) -> CurationImport:
 
 def import_discard(*, row: CurationImport) -> None:
     """A file that nothing came of. Raises ConflictError."""
-    waiting = (State.CHECKING, State.READY, State.FAILED)
+    waiting = (*CurationImport.UNDECIDED, State.FAILED)
     rows = CurationImport.objects.filter(pk=row.pk, state__in=waiting)
     if row.written or not rows.delete()[0]:
         raise ConflictError(worded("This file has been imported: take it back instead."))
