@@ -26,6 +26,7 @@ from feedback.models import (
     GapRequest,
     GoldenQuestion,
     KnowledgeGap,
+    ManualBoost,
     RatedPassage,
     RatedQuestion,
     Rating,
@@ -229,6 +230,43 @@ def test_an_export_holds_replies_to_others_but_nothing_else_of_their_questions()
     assert (row["id"], row["reply"]) == (str(request.pk), "By the river.")
     everything = b"".join(archive.read(name) for name in archive.namelist()).decode()
     assert "I am Tom." not in everything and "tom" not in everything
+
+
+def test_an_export_holds_the_test_questions_that_the_person_wrote_and_no_words_of_others() -> None:
+    mei, tom = UserFactory(username="mei"), UserFactory(username="tom")
+    collection = CollectionFactory()
+    for by, text, from_answer in (
+        (mei, "Who opens the gate?", False),
+        (mei, "Where did I lose my umbrella?", True),
+        (tom, "When is the pool closed?", False),
+    ):
+        GoldenQuestion.objects.create(
+            text=text, collection=collection, created_by=by, from_answer=from_answer
+        )
+    rows = json.loads(archive_of(mei).read("feedback/goldenquestion.json"))
+    assert [row["text"] for row in rows] == ["Who opens the gate?"]
+
+
+def test_an_export_holds_checked_answers_and_reasons_of_rank_changes_that_the_person_wrote() -> (
+    None
+):
+    mei, tom = UserFactory(username="mei"), UserFactory(username="tom")
+    chunk = ChunkFactory()
+    for by, text in ((mei, "By the river [1]."), (tom, "By the hill [1].")):
+        curated_save(
+            by=by,
+            question=f"Where is the gate of {by.username}?",
+            text=text,
+            passages=[CuratedPassage(chunk.document_id, "Gates", chunk.text)],
+        )
+        ManualBoost.objects.create(
+            document=stored_document(), created_by=by, why=f"{by.username} read it"
+        )
+    archive = archive_of(mei)
+    answers = json.loads(archive.read("feedback/curatedanswer.json"))
+    boosts = json.loads(archive.read("feedback/manualboost.json"))
+    assert [row["text"] for row in answers] == ["By the river [1]."]
+    assert [row["why"] for row in boosts] == ["mei read it"]
 
 
 # ------------------------------------------------------------------------------------------------ deletion

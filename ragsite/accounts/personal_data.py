@@ -94,8 +94,31 @@ ERASED = {
     "retrieval.Collection": 20,
 }
 FORGOTTEN = "–"  # in place of a name
-# What is the person's of another's question.
-REPLY = ("id", "question", "state", "reply", "ended_at")
+# What the person wrote for others, which stays with these: file → table, the way to the person, and columns.
+WRITTEN = {
+    "feedback/reply": (
+        "feedback.GapRequest",
+        "ended_by",
+        ("id", "question", "state", "reply", "ended_at"),
+    ),
+    "feedback/goldenquestion": (
+        "feedback.GoldenQuestion",
+        "created_by",
+        ("id", "text", "collection_id", "expects", "created_at", "updated_at"),
+    ),
+    "feedback/curatedanswer": (
+        "feedback.CuratedAnswer",
+        "created_by",
+        ("id", "question", "wordings", "text", "created_at", "expires_at", "ended_at"),
+    ),
+    "feedback/manualboost": (
+        "feedback.ManualBoost",
+        "created_by",
+        ("id", "document_id", "question", "multiplier", "hide", "why", "created_at", "ended_at"),
+    ),
+}
+# Whose words the others are: of who asked, not of who made a test of them.
+OWN_WORDS = {"feedback/goldenquestion": {"from_answer": False}}
 ACTIONS = {  # of the admin's log, as the log of changes calls them
     ADDITION: AuditEntry.Action.CREATE,
     CHANGE: AuditEntry.Action.UPDATE,
@@ -144,8 +167,10 @@ def export_file(user: User) -> IO[bytes]:
             names = [field.attname for field in apps.get_model(label)._meta.concrete_fields]
             rows = _rows(label, user).values(*(name for name in names if name not in LEFT_OUT))
             _write_rows(archive, label.replace(".", "/").lower(), rows.iterator(ROWS_AT_ONCE))
-        replies = _replies(user).values(*REPLY)
-        _write_rows(archive, "feedback/reply", replies.iterator(ROWS_AT_ONCE))
+        for name, (label, way, columns) in WRITTEN.items():
+            written = apps.get_model(label)._default_manager.filter(**{way: user})
+            own = written.filter(**OWN_WORDS.get(name, {})).order_by("pk")
+            _write_rows(archive, name, own.values(*columns).iterator(ROWS_AT_ONCE))
         for document in (
             _rows("retrieval.Document", user).exclude(file="").iterator(chunk_size=ROWS_AT_ONCE)
         ):
