@@ -355,6 +355,40 @@ def test_groups_that_open_collections_are_given_by_administrators_of_the_site_al
     assert list(user.groups.all()) == [group]
 
 
+def _offered(client: Client, user: User) -> str:
+    found = re.search(r'name="offered" value="([^"]*)"', text_of(client, address_of(user)))
+    assert found
+    return found[1]
+
+
+def test_saving_a_person_leaves_memberships_that_the_form_does_not_show(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ragsite.administration.pages.GROUPS_SHOWN", 2)
+    first, _second, third, last = (
+        Group.objects.create(name=f"Group {number}") for number in range(4)
+    )
+    user = UserFactory()
+    user.groups.add(first, last)
+    by = sure(superuser())
+    page = text_of(by, address_of(user))
+    assert f'value="{last.pk}" checked' in page, "the person's own is shown though it comes last"
+    form = {"action": "change", "role": "", "groups": [first.pk], "offered": _offered(by, user)}
+    user.groups.add(third)  # by somebody else, since the form was opened
+    Group.objects.create(name="Group 9").user_set.add(user)
+    by.post(address_of(user), form)
+    names = user.groups.order_by("name").values_list("name", flat=True)
+    assert list(names) == ["Group 0", "Group 9"]
+
+
+def test_groups_that_the_form_does_not_show_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragsite.administration.pages.GROUPS_SHOWN", 2)
+    for number in range(4):
+        Group.objects.create(name=f"Group {number}")
+    page = text_of(sure(superuser()), address_of(UserFactory()))
+    assert "2 more groups are not shown here" in page
+
+
 def test_an_account_is_closed_with_all_it_has_open_and_opened_again() -> None:
     by, user = sure(superuser()), UserFactory()
     theirs = browser(user)

@@ -103,9 +103,16 @@ def _action(request: HttpRequest, user: User, by: User) -> Callable[[], None]:
     match request.POST.get("action"):
         case "change":
             chosen = [key for text in request.POST.getlist("groups") if (key := row_id(text))]
-            group_ids = chosen if by.is_superuser else None
+            offered = request.POST.get("offered", "").split(",")
             role = request.POST.get("role", "")
-            return partial(people.person_change, user=user, by=by, role=role, group_ids=group_ids)
+            return partial(
+                people.person_change,
+                user=user,
+                by=by,
+                role=role,
+                group_ids=chosen if by.is_superuser else None,
+                among=[key for text in offered if (key := row_id(text))],
+            )
         case "close" | "open" as action:
             return partial(people.person_close, user=user, by=by, active=action == "open")
         case "sign_out":
@@ -145,21 +152,29 @@ def _person(
     request: HttpRequest, access: DeskAccess, user: User, *, link: str = ""
 ) -> HttpResponse:
     [person] = people.people_shown(users=[user], by=access.user)
-    own = {group.pk for group in person.groups}
-    others = Group.objects.exclude(name__in=SHIPPED).order_by("name")[:GROUPS_SHOWN]
+    groups = _groups_offered(person) if access.user.is_superuser else []
     context = {
         "section": "administration",
         "place": "people",
         "person": person,
         "roles": people.roles_given_by(access.user),
-        "groups": [(group, group.pk in own) for group in others]
-        if access.user.is_superuser
-        else [],
+        "groups": groups,
+        "offered": ",".join(str(group.pk) for group, _is_member in groups),
+        "groups_left": Group.objects.exclude(name__in=SHIPPED).count() - len(groups),
         "usage_days": people.USAGE_DAYS,
         "invitation_days": people.INVITATION_DAYS,
         "link": link,
     }
     return render(request, "administration/person.html", context)
+
+
+def _groups_offered(person: people.Person) -> list[tuple[Group, bool]]:
+    """Each with whether the person is in it: all of the person's own, and the first of the others."""
+    own = [group.pk for group in person.groups]
+    groups = Group.objects.exclude(name__in=SHIPPED).order_by("name")
+    first = groups.exclude(pk__in=own)[:GROUPS_SHOWN]
+    offered = sorted([*person.groups, *first], key=lambda group: group.name)
+    return [(group, group.pk in own) for group in offered]
 
 
 def _invitation_link(request: HttpRequest, user: User) -> str:

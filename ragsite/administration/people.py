@@ -146,9 +146,15 @@ def roles_given_by(user: User) -> list[tuple[str, str]]:
 @disable_auditlog()  # the sentence says it
 @transaction.atomic
 def person_change(
-    *, user: User, by: User, role: str, group_ids: Sequence[int] | None = None
+    *,
+    user: User,
+    by: User,
+    role: str,
+    group_ids: Sequence[int] | None = None,
+    among: Sequence[int] | None = None,
 ) -> None:
     """group_ids: of the groups that are no role, in place of the former ones; None: they stay.
+    among: the groups that were offered, so that no other is taken; None: all of them.
 
     Raises PermissionDeniedError, InvalidInputError.
     """
@@ -163,7 +169,8 @@ def person_change(
         user.groups.add(Group.objects.get(name=role))
     if group_ids is not None:
         others = Group.objects.exclude(name__in=SHIPPED)
-        user.groups.remove(*others)
+        offered = others if among is None else others.filter(pk__in=among)
+        user.groups.remove(*offered.exclude(pk__in=group_ids))
         user.groups.add(*others.filter(pk__in=group_ids))
     user.is_superuser = role == SUPERUSER
     user.is_staff = bool(role) or user.groups.filter(permissions__isnull=False).exists()
