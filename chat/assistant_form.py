@@ -16,7 +16,7 @@ from chat.models import Assistant
 from chat.models.assistants import MAX_INSTRUCTIONS
 from ragsite.core.errors import AppError
 from ragsite.core.localized import localized
-from retrieval.knowledge.selectors import collections_offered
+from retrieval.knowledge.choices import collections_offered
 
 FILTERS = ("department", "doc_type", "policy_year")
 AS_IT_IS = "as_it_is"  # a way that a program has chosen and this form does not offer

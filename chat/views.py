@@ -34,8 +34,9 @@ from ragsite.core.storage import MIB
 from ragsite.runtime import live_settings
 from retrieval.engine.workflows.registry import get_workflow
 from retrieval.engine.workflows.self_corrective import limits
+from retrieval.knowledge.choices import collections_offered
 from retrieval.knowledge.ingest.sniff import EXTENSIONS
-from retrieval.knowledge.selectors import collections_offered, sample_document_ids, sample_documents
+from retrieval.knowledge.selectors import sample_document_ids, sample_documents
 
 STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page
 RELAXED_PASS_RATE = 0.4  # and for the relaxed one

@@ -156,7 +156,7 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
         "boot": {
             "answer": detail,
             "username": access.user.get_username(),
-            "people": people_offered(),
+            "people": people_offered(chosen=row.assignee),
             "labels": labels_found(),
             "rights": sorted(access.rights),
             "words": labels.script_labels(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -120,8 +121,12 @@ def quick_filters(
     ]
 
 
-def people_offered() -> list[str]:
-    return list(people_at_the_desk().values_list("username", flat=True)[:CHOICES])
+def people_offered(*, chosen: User | None = None) -> list[str]:
+    """Names of the first CHOICES at the desk, and of who is chosen now: a form that is saved would take them off."""
+    names = list(people_at_the_desk().values_list("username", flat=True)[:CHOICES])
+    if chosen is not None and chosen.get_username() not in names:
+        names.append(chosen.get_username())
+    return names
 
 
 def filter_words(

@@ -19,6 +19,7 @@ from ragsite.core.messages import worded
 from retrieval.engine.workflows.registry import require_offered
 from retrieval.knowledge.selectors import collections_find
 from retrieval.knowledge.services.collections import may_publish
+from retrieval.knowledge.services.sharing import groups_nameable, name_unknown
 from retrieval.models import Collection
 
 MOST = 200  # of one owner
@@ -177,13 +178,10 @@ def assistant_share(*, assistant: Assistant, by: User, name: str, remove: bool =
         groups = [one for one in groups if one != name]
     elif User.objects.filter(username=name, is_active=True).exists():
         people.append(name)
-    elif Group.objects.filter(name=name).exists():
+    elif name in groups or groups_nameable(by).filter(name=name).exists():
         groups.append(name)
     else:
-        reason = worded(
-            "There is no person or group “{name}”; enter the whole name.", name=name[:150]
-        )
-        raise InvalidInputError(fields={"name": [reason]})
+        raise name_unknown(name)
     _publish(assistant, by, people, groups, public=assistant.visibility == PUBLIC)
 
 

@@ -8,7 +8,9 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
+from django.contrib.auth.models import User
 from django.core.paginator import Paginator
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -16,6 +18,7 @@ from django.utils.translation import ngettext
 
 from chat.review.desk_page import desk_page
 from chat.review.queue import collections_known
+from chat.review.queue_filters import people_offered
 from chat.review.replay.replay_run import OPEN
 from chat.review.roles import DeskAccess, people_at_the_desk
 from feedback.curation.gap_selectors import gap_list, gap_ranking
@@ -34,11 +37,15 @@ from ragsite.core.errors import InvalidInputError
 from ragsite.core.localized import localized_text
 from ragsite.core.messages import worded
 from ragsite.core.text import clean_file_name
-from retrieval.knowledge.selectors import as_uuid, visible_documents, writable_collections
+from retrieval.knowledge.choices import collections_to_write
+from retrieval.knowledge.selectors import (
+    as_uuid,
+    visible_documents,
+    writable_collections,
+)
 from retrieval.knowledge.services.documents import document_create
 from retrieval.models import Document
 
-CHOICES = 200
 FILTERS = ("state", "assignee")
 
 
@@ -59,7 +66,7 @@ def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "states": KnowledgeGap.State.choices,
         "chosen": chosen,
         "query": urlencode(chosen),
-        "people": _people(),
+        "people": people_offered(),
     }
     return render(request, "review/gaps.html", context)
 
@@ -84,17 +91,10 @@ def gap_page(request: HttpRequest, *, access: DeskAccess, gap_id: int) -> HttpRe
         "documents": documents,
         "requests": gap_requests(gap, access),
         "requests_left": gap_requests_left(gap),
-        "targets": writable_collections(access.user)
-        .filter(conversation_id=None)
-        .select_related("owner")
-        .distinct()[:CHOICES],
-        "people": _people(),
+        "targets": collections_to_write(user=access.user, chosen=gap.collection_id),
+        "people": people_offered(chosen=gap.assignee),
     }
     return render(request, "review/gap.html", context)
-
-
-def _people() -> list[str]:
-    return list(people_at_the_desk().values_list("username", flat=True)[:CHOICES])
 
 
 def _documents(gap: KnowledgeGap, access: DeskAccess) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ def _acting(view: Callable[..., str]) -> Callable[..., HttpResponse]:
 
 
 class GapForm(forms.Form):
-    """What is left out stays as it is."""
+    """What is left out stays as it is, and who has the gap may keep it after leaving the desk."""
 
     state = forms.ChoiceField(choices=KnowledgeGap.State.choices, required=False)
     assignee = forms.ModelChoiceField(
@@ -140,10 +140,16 @@ class GapForm(forms.Form):
     )
     note = forms.CharField(max_length=4000, required=False)
 
+    def __init__(self, data: Any, *, gap: KnowledgeGap) -> None:
+        super().__init__(data)
+        at_the_desk = Q(pk__in=people_at_the_desk().values("pk"))
+        people = User.objects.filter(at_the_desk | Q(pk=gap.assignee_id))
+        self.fields["assignee"].queryset = people  # type: ignore[attr-defined]
+
 
 @_acting
 def gap_change(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap) -> str:
-    form = GapForm(request.POST)
+    form = GapForm(request.POST, gap=gap)
     if not form.is_valid():
         raise InvalidInputError(form_problem(form))
     gap_mark(

@@ -26,11 +26,11 @@ from feedback.curation.transfer.exports import export_extent
 from feedback.desk.acting import A_PAGE, answer_named, problem_sentence, question_of
 from feedback.models import CurationImport, GoldenQuestion
 from ragsite.core.errors import AppError, InvalidInputError
+from retrieval.knowledge.choices import chosen_first
 from retrieval.knowledge.selectors import as_uuid, document_list
 from retrieval.models import Document
 
 FOUND = 20
-MOST_COLLECTIONS = 100
 MOST_TICKED = 50
 
 
@@ -70,6 +70,7 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             )
             return redirect("review_answer", message_id=answer.pk)
     asked_in = answer.request.get("collection_ids") or [row.collection_id for row in there.values()]
+    collection = request.POST.get("collection") or str(next(iter(asked_in), ""))
     context = {
         "section": "review",
         "access": access,
@@ -80,9 +81,10 @@ def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             (document, key in ticked, use_of(key, sources)) for key, document in there.items()
         ],
         "collections": [
-            (str(row.pk), row.name) for row in collections_known(access.user)[:MOST_COLLECTIONS]
+            (str(row.pk), row.name)
+            for row in chosen_first(collections_known(access.user), chosen=as_uuid(collection))
         ],
-        "collection": request.POST.get("collection") or str(next(iter(asked_in), "")),
+        "collection": collection,
         "problem": problem,
         "most_chars": MAX_TEXT_CHARS,
     }

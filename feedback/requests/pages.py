@@ -36,11 +36,11 @@ from feedback.requests.settling import request_document_add
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, NotFoundError
 from ragsite.core.localized import localized, localized_text
-from retrieval.knowledge.selectors import as_uuid, writable_collections
+from retrieval.knowledge.choices import collections_to_write
+from retrieval.knowledge.selectors import as_uuid
 from retrieval.models import Document
 
 A_PAGE = 30
-CHOICES = 200
 
 
 @require_GET
@@ -87,7 +87,6 @@ def _page(
     except NotFoundError as error:
         raise Http404 from error
     (shown,) = localized(requests_shown([row], user=user))
-    targets = writable_collections(user).filter(conversation_id=None).select_related("owner")
     cited = readable_chunks(user).in_bulk(passages)
     context = {
         "section": "requests",
@@ -99,7 +98,7 @@ def _page(
         "most_passages": MOST_PASSAGES,
         "most_chars": MAX_REPLY_CHARS,
         "most_reason": MAX_REASON_CHARS,
-        "targets": targets.distinct()[:CHOICES],
+        "targets": collections_to_write(user=user, chosen=row.collection_id),
         "progress": _progress(row),
     }
     status = 400 if problem else 200

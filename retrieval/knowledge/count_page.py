@@ -26,7 +26,8 @@ from retrieval.engine.text.mentions import mentions_of, shown_around
 from retrieval.engine.text.records import column_key
 from retrieval.engine.values.counting import MAX_RULES, CountedRow, CountResult
 from retrieval.knowledge.api.count import MAX_WORDS_CHARS, CountInputSerializer, counted_for
-from retrieval.knowledge.selectors import collections_offered, default_collections
+from retrieval.knowledge.choices import collections_offered
+from retrieval.knowledge.selectors import default_collections
 
 MAX_CSV_ROWS = 10_000
 MAX_CSV_COLUMNS = 100

@@ -36,7 +36,6 @@ from retrieval.models import (
 )
 
 User = Account | AnonymousUser | None
-CHOICES = 500  # collections that a field of a page offers
 VERSIONS = ("current", "earlier")
 REVIEWS = ("overdue",)
 SORTS: dict[str, tuple[Any, ...]] = {
@@ -209,15 +208,6 @@ def with_document_count(collections: QuerySet[Collection]) -> QuerySet[Collectio
     held = Document.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
     return collections.annotate(
         document_count=Coalesce(Subquery(held.annotate(count=Count("*")).values("count")), 0)
-    )
-
-
-def collections_offered(*, user: User) -> QuerySet[Collection]:
-    """The first CHOICES of the visible collections by name, as choices of a field."""
-    return (
-        visible_collections(user)
-        .select_related("owner")
-        .order_by("name", "created_at", "pk")[:CHOICES]
     )
 
 

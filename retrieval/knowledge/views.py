@@ -23,10 +23,10 @@ from ragsite.core.errors import AppError, NotFoundError
 from ragsite.core.localized import localized
 from ragsite.core.text import clean_line
 from retrieval.knowledge.api.sync_sources import SyncSourceInputSerializer, SyncSourceSerializer
+from retrieval.knowledge.choices import collections_offered
 from retrieval.knowledge.ingest.sniff import EXTENSIONS
 from retrieval.knowledge.selectors import (
     as_uuid,
-    collections_offered,
     document_get,
     owned_collections,
     passages_changed,

@@ -213,6 +213,18 @@ def test_whether_a_collection_is_there_is_not_to_be_tried_out(
     assert [answer.status_code for answer in tried] == [400, 400]
 
 
+def test_whether_a_group_is_there_is_not_to_be_tried_out(page: Client, rules: Assistant) -> None:
+    Group.objects.create(name="board")
+    told = []
+    for name in ("board", "nobody"):
+        form = {"action": "add", "name": name}
+        shown = page.post(f"/assistants/{rules.pk}/sharing/", form).content.decode()
+        assert "There is no person or group" in shown
+        told.append(shown.count("You are in no group"))
+    assert told == [0, 0]
+    assert not rules.groups.exists()
+
+
 @pytest.mark.parametrize("keeps", [True, False])
 def test_the_form_keeps_what_is_ticked_and_forgets_what_is_not(
     page: Client, owner: User, rules: Assistant, keeps: bool
@@ -230,7 +242,7 @@ def test_the_form_keeps_what_it_does_not_offer(
     page: Client, rules: Assistant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a browser sends it back: a way that only programs choose, a tag with a comma, more than it lists."""
-    monkeypatch.setattr("retrieval.knowledge.selectors.CHOICES", 0)
+    monkeypatch.setattr("retrieval.knowledge.choices.CHOICES", 0)
     law = CollectionFactory(owner=rules.owner, visibility="private", name="law")
     made = {
         "workflow": "react",

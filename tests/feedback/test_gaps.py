@@ -24,7 +24,7 @@ from feedback.models import GapQuestion, KnowledgeGap
 from ragsite.models import Webhook
 from retrieval.models import Document
 from tests.clients import ROLES, client_of, person
-from tests.factories import CollectionFactory, DocumentFactory, answered
+from tests.factories import CollectionFactory, DocumentFactory, UserFactory, answered
 from tests.feedback.rated import rate
 
 pytestmark = pytest.mark.django_db
@@ -178,6 +178,33 @@ def test_a_curator_assigns_writes_and_uploads(curator: User) -> None:
     page = client.get(address).content.decode()
     assert PARKING in page
     assert "data-working" in page, "the document is being read"
+
+
+def test_what_is_chosen_stays_chosen_where_a_list_is_cut(
+    curator: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat.review.queue_filters.CHOICES", 1)
+    monkeypatch.setattr("retrieval.knowledge.choices.CHOICES", 1)
+    CollectionFactory(owner=curator, visibility="private", name="a")
+    asked = CollectionFactory(owner=curator, visibility="private", name="b")
+    last = person("Curators", username="zoe")
+    unanswered()
+    gaps_refresh()
+    KnowledgeGap.objects.update(assignee=last, collection=asked)
+    page = client_of(curator).get(f"/review/gaps/{gap_of().pk}/").content.decode()
+    assert "<option selected>zoe</option>" in page
+    assert f'<option value="{asked.pk}" selected>' in page
+
+
+def test_who_has_a_gap_keeps_it_after_leaving_the_desk(curator: User) -> None:
+    unanswered()
+    gaps_refresh()
+    left = UserFactory(username="zoe")
+    KnowledgeGap.objects.update(assignee=left)
+    client, address = client_of(curator), f"/review/gaps/{gap_of().pk}/"
+    assert "<option selected>zoe</option>" in client.get(address).content.decode()
+    client.post(f"{address}change/", {"assignee": "zoe", "note": "Waits."})
+    assert (gap_of().assignee, gap_of().note) == (left, "Waits.")
 
 
 def test_the_list_is_filtered_by_state_and_person(curator: User) -> None:

@@ -74,6 +74,17 @@ def test_a_private_collection_is_named_to_those_alone_who_see_names(role: str, n
     assert str(other.document_id) in form
 
 
+def test_the_collection_of_a_question_stays_chosen_where_the_list_is_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("retrieval.knowledge.choices.CHOICES", 1)
+    CollectionFactory(name="a")
+    chunk = passage("Wages", collection=CollectionFactory(name="b"))
+    answer = make_answer(QUESTION, [chunk], text="Ten [1].")
+    page = client_of(person("Curators")).get(golden_address(answer)).content.decode()
+    assert f'name="collection" value="{chunk.document.collection_id}"' in page
+
+
 @pytest.mark.parametrize(("role", "status"), [("Curators", 400), ("Administrators", 302)])
 @pytest.mark.parametrize("expects", ["ANSWER", "NO_ANSWER"])
 def test_who_may_not_know_a_collection_makes_no_golden_question_there(

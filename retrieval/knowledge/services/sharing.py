@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import QuerySet
 
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.messages import worded
@@ -32,9 +32,23 @@ def names_offered(*, user: User, begun: str) -> list[str]:
     if not may_look_up(user) or len(begun) < LETTERS:
         return []
     people = User.objects.filter(is_active=True, username__istartswith=begun).exclude(pk=user.pk)
-    groups = Group.objects.filter(Q() if user.is_staff else Q(user=user), name__istartswith=begun)
+    groups = groups_nameable(user).filter(name__istartswith=begun)
     people_names = people.order_by("username").values_list("username", flat=True)[:OFFERED]
     return [*people_names, *groups.order_by("name").values_list("name", flat=True)[:OFFERED]]
+
+
+def groups_nameable(user: User) -> QuerySet[Group]:
+    """Those that `user` may share with. Of any other nobody is told whether it is there."""
+    return Group.objects.all() if user.is_staff else Group.objects.filter(user=user)
+
+
+def name_unknown(name: str) -> InvalidInputError:
+    """Of nobody, and of a group that is not theirs to name, in the same words."""
+    reason = worded(
+        "There is no person or group “{name}” that you can share with; enter the whole name.",
+        name=name[:150],
+    )
+    return InvalidInputError(fields={"name": [reason]})
 
 
 def collection_share(*, collection: Collection, by: User, name: str, role: str = "") -> Collection:
@@ -43,19 +57,17 @@ def collection_share(*, collection: Collection, by: User, name: str, role: str =
     Raises InvalidInputError.
     """
     changes = _shared_with(collection)
+    is_known = name in changes["groups"] or groups_nameable(by).filter(name=name).exists()
     changes["people"] = [person for person in changes["people"] if person["username"] != name]
     for kind in ("groups", "editor_groups"):
         changes[kind] = [group for group in changes[kind] if group != name]
     if role and User.objects.filter(username=name, is_active=True).exists():
         changes["people"].append({"username": name, "role": role})
-    elif role and Group.objects.filter(name=name).exists():
+    elif role and is_known:
         changes["groups"].append(name)
         changes["editor_groups"] += [name] if role == CollectionPerson.Role.EDITOR else []
     elif role:
-        reason = worded(
-            "There is no person or group “{name}”; enter the whole name.", name=name[:150]
-        )
-        raise InvalidInputError(fields={"name": [reason]})
+        raise name_unknown(name)
     is_public = collection.visibility == Collection.Visibility.PUBLIC
     return collection_publish(collection=collection, by=by, public=is_public, changes=changes)
 

@@ -50,6 +50,28 @@ def test_people_and_groups_are_added_and_removed_by_whole_names(
     assert travel.visibility == "private"  # that takes a permission
 
 
+def test_whether_a_group_is_there_is_not_to_be_tried_out(page: Client, travel: Collection) -> None:
+    Group.objects.create(name="board")
+    address = f"/documents/collections/{travel.pk}/sharing/"
+    for name in ("board", "nobody"):
+        form = {"action": "add", "name": name, "role": "reader"}
+        told = page.post(address, form).content.decode()
+        assert f"There is no person or group “{name}” that you can share with" in told
+        assert "You are in no group" not in told
+    assert not travel.groups.exists()
+
+
+def test_a_group_that_it_is_shared_with_becomes_editor_by_an_owner_who_left_it(
+    page: Client, travel: Collection
+) -> None:
+    law = Group.objects.create(name="law")
+    travel.groups.add(law)
+    Collection.objects.filter(pk=travel.pk).update(visibility="shared")
+    form = {"action": "add", "name": "law", "role": "editor"}
+    page.post(f"/documents/collections/{travel.pk}/sharing/", form)
+    assert list(travel.editor_groups.all()) == [law]
+
+
 def test_nobody_else_opens_it(travel: Collection) -> None:
     stranger = client_of(UserFactory())
     document = DocumentFactory(
