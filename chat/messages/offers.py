@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TypeVar
 
 from chat.models import Message
-from retrieval.engine.path_details import CountDetails, details_in
+from retrieval.engine.path_details import CountDetails, GenerateDetails, StepDetails, details_in
 
+D = TypeVar("D", bound=StepDetails)
 COUNT = "count"  # over all documents
 COUNT_FORM = "count_form"  # the form that counts without a model
 ASK_OWNER = "ask_owner"  # its question is sent to a person
@@ -25,7 +25,7 @@ def offers_below(answer: Message) -> list[str]:
     if has_no_documents(answer):
         return [ADD_DOCUMENTS] if is_refused else []
     was_asked_to_count = answer.request.get("task") == "count"
-    is_count = was_asked_to_count or bool(_counts(answer))
+    is_count = was_asked_to_count or bool(_details(answer, CountDetails))
     offered = []
     if answer.status not in INCOMPLETE and not is_count:
         offered.append(COUNT)
@@ -42,21 +42,24 @@ def has_no_documents(answer: Message) -> bool:
 
 
 def is_unsure(answer: Message) -> bool:
-    """Nothing was found, a second look did not confirm the answer, or no model wrote it; a complete count is sure."""
+    """Nothing was found, a second look did not confirm the answer, or no model wrote it; a complete count is sure, and
+    the site's help answers no question."""
     if answer.role != Message.Role.ASSISTANT or answer.status == Message.Status.STREAMING:
         return False
     if answer.decision == Message.Decision.NO_ANSWER:
         return True
     if answer.decision != Message.Decision.ANSWER or answer.curated or answer.written_by:
         return False
-    if any(count.complete for count in _counts(answer)):
+    if any(count.complete for count in _details(answer, CountDetails)):
+        return False
+    if any(written.help for written in _details(answer, GenerateDetails)):
         return False
     return answer.support in UNSURE or not answer.model
 
 
-def _counts(answer: Message) -> list[CountDetails]:
-    steps: Iterable[Mapping[str, Any]] = [
+def _details(answer: Message, kind: type[D]) -> list[D]:
+    steps = [
         {"name": step.name, "status": step.status, "detail": step.detail}
         for step in answer.decision_steps.all()
     ]
-    return details_in(steps, CountDetails)
+    return details_in(steps, kind)

@@ -183,6 +183,7 @@ TEXTS: dict[str, Sentence] = {
     "checked_beforehand": worded("written and checked by {by} on {on}"),
     "checked_answers_late": worded("checked answers could not be looked up in time"),
     "no_word_found": worded("no word of the message stands in a document"),
+    "help_given": worded("the help of this site"),
     "no_direct_reply": worded("no model to reply from the conversation"),
     "decided": worded("{decision}: {reason}"),
     "not_decided": worded("no decision: {reason}"),

@@ -19,7 +19,8 @@ class ClarifyDetails(StepDetails):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateDetails(StepDetails):
     """of: passages. cited: markers. verdict: the word that the model wrote in place of an answer. shown, lines: of
-    passages as they stand. by, on: who checked the answer beforehand, and when."""
+    passages as they stand. by, on: who checked the answer beforehand, and when. help: whether the site's help alone
+    was given, which answers nothing."""
 
     step: ClassVar[StepName] = "generate"
     characters: int | None = None
@@ -32,6 +33,7 @@ class GenerateDetails(StepDetails):
     cited: tuple[int, ...] | None = None
     partial: bool | None = None
     verdict: str | None = None
+    help: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from retrieval.engine.errors import (
     IndexUnavailableError,
     ModelError,
 )
+from retrieval.engine.path_details import GenerateDetails
 from retrieval.engine.ports import Prompt, SearchRequest
 from retrieval.engine.providers.builtin import BUILTIN_SPACE
 from retrieval.engine.reasons import Reason, reason_of
@@ -48,7 +49,7 @@ from retrieval.engine.text.languages import HAN_CHARACTER
 from retrieval.engine.text.phrases import phrase
 from retrieval.engine.text.quoting import one_line, quote_history
 from retrieval.engine.text.sentences import QUESTION_MARKS
-from retrieval.engine.trace import degrade, note
+from retrieval.engine.trace import degrade, note, running_entry
 from retrieval.engine.values import Answer, AnswerSource, Query, Question, RememberedFact
 
 NAMES_SHOWN = 8  # collections
@@ -126,8 +127,10 @@ async def give_help(deps: Deps, question: Question, *, why: Reason) -> Answer | 
     return await _with_nearest(deps, question, as_sources(result.candidates), why=why)
 
 
+@step("generate")
 async def _help_alone(deps: Deps, question: Question) -> Answer:
     text = help_text(deps, question)
+    note("help_given", GenerateDetails(help=True, model="", partial=False))
     await deps.trace.emit_chunk(text)
     return Answer(decision="ANSWER", text=text, reason=Reason("no_word_found"))
 
@@ -156,10 +159,10 @@ async def _with_nearest(
         answer = await append_text(
             deps, answer, f"{text}\n\n{phrase('near_in_meaning', deps.language)}"
         )
-    note_shown(
-        [source.marker for source in answer.sources if source.cited],
-        of=len(sources),
-    )
+    cited = [source.marker for source in answer.sources if source.cited]
+    note_shown(cited, of=len(sources))
+    if not cited:
+        running_entry().add(GenerateDetails(help=True))
     return answer
 
 

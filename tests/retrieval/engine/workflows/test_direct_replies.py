@@ -45,6 +45,7 @@ async def test_without_a_model_the_help_stands_in_place_of_random_passages(
     assert "handbook" in result.text and "Three things to try" in result.text
     assert result.text == events.text and not any(source.cited for source in result.sources)
     assert trace.steps[-1].detail["reason"] == "no word of the message stands in a document"
+    assert [step.detail.get("help") for step in trace.steps if step.name == "generate"] == [True]
 
 
 async def test_the_help_is_in_the_language_of_the_message(offline) -> None:
@@ -67,6 +68,7 @@ async def test_a_question_in_other_words_gets_the_nearest_passages_and_the_help(
     assert result.text.startswith(f"{line}\n\n**Student Housing Policy** [1]")
     assert "EUR 300" in result.text and "Three things to try" in result.text.partition("EUR 300")[2]
     assert [source.cited for source in result.sources] == [True]
+    assert not any("help" in step.detail for step in trace.steps), "passages are an answer"
     assert "generate" in {entry["step"] for entry in trace.degraded}
 
 
