@@ -108,6 +108,19 @@ def test_the_oldest_waiting_document_is_told() -> None:
     assert registry.get_sample_value("ragsite_database_up") == 1
 
 
+@pytest.mark.django_db
+def test_chunks_are_told_as_kept_with_the_documents_that_are_searched(
+    django_assert_max_num_queries: Any,
+) -> None:
+    DocumentFactory(chunk_count=5)
+    DocumentFactory(chunk_count=2)
+    DocumentFactory(chunk_count=7, superseded_at=timezone.now())
+    with django_assert_max_num_queries(10) as queries:
+        registry = site()
+    assert registry.get_sample_value("ragsite_index_chunks") == 7
+    assert not any("retrieval_chunk" in query["sql"] for query in queries.captured_queries)
+
+
 def test_a_database_that_is_away_is_told_and_breaks_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
