@@ -22,8 +22,8 @@ class GapRequest(models.Model):
 
     It goes with its conversation. Where the asker's account is deleted while it is open, the question stays without
     name, remark and conversation. collection: None where it is the curators', also because it was deleted; `sent_to`
-    says which it was. key: as of a `GapQuestion`. reply: an answer as Markdown, or why it is declined. dismissed_at:
-    since then a curator has said that the reply becomes no checked answer. times: that it was sent, since one that is
+    says which it was. not_notified: people who could answer it when it was sent, and were not told. key: as of a
+    `GapQuestion`. reply: an answer as Markdown, or why it is declined. dismissed_at: since then a curator has said that the reply becomes no checked answer. times: that it was sent, since one that is
     withdrawn may be sent again.
     """
 
@@ -52,6 +52,7 @@ class GapRequest(models.Model):
     collection = models.ForeignKey(
         Collection, null=True, on_delete=models.SET_NULL, related_name="sent_requests"
     )
+    not_notified = models.PositiveIntegerField(null=True)  # None: of before this was kept
     state = models.CharField(max_length=10, choices=State, default=State.OPEN)
     times = models.PositiveSmallIntegerField(default=1)
     sent_at = models.DateTimeField(default=timezone.now)

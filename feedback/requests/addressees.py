@@ -36,12 +36,14 @@ class NobodyToAskError(ConflictError):
 
 @dataclass(frozen=True, slots=True)
 class Addressee:
-    """owner: the user name, which is part of the collection's address; others: how many people beside the owner."""
+    """owner: the user name, which is part of the collection's address; others: how many people beside the owner;
+    not_notified: how many of all will not be told, since they are more than MOST_PEOPLE."""
 
     sent_to: GapRequest.To
     collection: Collection | None = None
     owner: str = ""
     others: int = 0
+    not_notified: int = 0
 
 
 def addressees_for(*, asker: User, answer: Message) -> list[Addressee]:
@@ -50,13 +52,17 @@ def addressees_for(*, asker: User, answer: Message) -> list[Addressee]:
     found = []
     collection = _collection_of_question(asker, answer)
     if collection is not None:
-        people = list(people_of(collection).exclude(pk=asker.pk)[: MOST_PEOPLE + 1])
-        owner = next((one.username for one in people if one.pk == collection.owner_id), "")
-        if people:
-            others = len(people) - bool(owner)
-            found.append(Addressee(To.COLLECTION, collection, owner, others))
-    if curators().exclude(pk=asker.pk).exists():
-        found.append(Addressee(To.CURATORS))
+        people = people_of(collection).exclude(pk=asker.pk)
+        count = people.count()
+        nearest = people.first()
+        if nearest is not None:
+            owner = nearest.username if nearest.pk == collection.owner_id else ""
+            others = count - bool(owner)
+            left = _not_notified(count)
+            found.append(Addressee(To.COLLECTION, collection, owner, others, left))
+    count = curators().exclude(pk=asker.pk).count()
+    if count:
+        found.append(Addressee(To.CURATORS, not_notified=_not_notified(count)))
     if not found:
         raise NobodyToAskError
     return found
@@ -103,12 +109,25 @@ def curators() -> QuerySet[User]:
 
 
 def people_to_notify(request: GapRequest) -> list[int]:
-    """Ids of those whom a new question is for; at most MOST_PEOPLE."""
+    """Ids of those whom a new question is for; at most MOST_PEOPLE, the others are `people_not_notified`."""
+    return list(_people_for(request).values_list("pk", flat=True)[:MOST_PEOPLE])
+
+
+def people_not_notified(request: GapRequest) -> int:
+    """How many may answer a new question beside those who are told of it."""
+    return _not_notified(_people_for(request).count())
+
+
+def _not_notified(people: int) -> int:
+    return max(0, people - MOST_PEOPLE)
+
+
+def _people_for(request: GapRequest) -> QuerySet[User]:
     collection = request.collection
     people = people_of(collection) if collection is not None else curators()
     if request.asker_id is not None:
         people = people.exclude(pk=request.asker_id)
-    return list(people.values_list("pk", flat=True)[:MOST_PEOPLE])
+    return people
 
 
 # ------------------------------------------------------------------------------------------------ who may answer

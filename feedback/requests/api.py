@@ -83,12 +83,14 @@ class RequestsQuerySerializer(QuerySerializer):
 
 
 class AddresseeSerializer(serializers.Serializer[Any]):
-    """owner: null where no person is named; others: people beside the owner who may answer, too."""
+    """owner: null where no person is named; others: people beside the owner who may answer, too; not_notified: how many
+    of all these are not told of the question, and find it in their list."""
 
     sent_to = serializers.ChoiceField(GapRequest.To.choices)
     collection = serializers.CharField(allow_null=True)
     owner = serializers.CharField(allow_null=True)
     others = serializers.IntegerField()
+    not_notified = serializers.IntegerField()
 
 
 class RequestSourceSerializer(serializers.Serializer[Any]):
@@ -115,8 +117,12 @@ class GapRequestSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Its address; null: the curators of the site, or not yours to see.",
     )
+    not_notified = serializers.IntegerField(
+        help_text="People who could answer it when it was sent, and were not told."
+    )
     note = serializers.CharField(
-        allow_blank=True, help_text="Where an account or the collection is gone."
+        allow_blank=True,
+        help_text="Where an account or the collection is gone, or not everybody was notified.",
     )
     asker = serializers.CharField(allow_null=True, help_text="Null where you may not know it.")
     is_own = serializers.BooleanField()

@@ -18,7 +18,12 @@ from chat.selectors import message_get
 from chat.services.limits import lock_asking
 from feedback.curation.gaps import gap_of_answer, searched_words
 from feedback.models import GapRequest, KnowledgeGap
-from feedback.requests.addressees import Addressee, addressees_for, requests_from
+from feedback.requests.addressees import (
+    Addressee,
+    addressees_for,
+    people_not_notified,
+    requests_from,
+)
 from feedback.rounds.questions import signature
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError, RateLimitedError
 from ragsite.core.messages import worded
@@ -100,6 +105,7 @@ def request_send(
         request.remark = clean_text(remark).strip()[:MAX_REMARK_CHARS]
         request.sent_to = addressee.sent_to
         request.collection = addressee.collection
+        request.not_notified = people_not_notified(request)
         request.state = State.OPEN
         request.times += 1
         request.sent_at = timezone.now()
@@ -112,6 +118,8 @@ def request_send(
 def requests_forward(ids: Sequence[UUID]) -> None:
     """Tell the curators of open requests whose collection is gone."""
     for request in GapRequest.objects.filter(pk__in=ids, state=State.OPEN, collection=None):
+        request.not_notified = people_not_notified(request)
+        request.save(update_fields=["not_notified"])
         request_sent.send(GapRequest, request=request)
 
 

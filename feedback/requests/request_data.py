@@ -12,9 +12,9 @@ from django.db.models import QuerySet
 from chat.messages.rendering import render_answer
 from chat.review.roles import PERMISSIONS
 from feedback.models import GapRequest, GapRequestSource
-from feedback.requests.addressees import Addressee, requests_from, requests_to
+from feedback.requests.addressees import MOST_PEOPLE, Addressee, requests_from, requests_to
 from feedback.requests.asking import RequestNotFoundError
-from ragsite.core.messages import worded
+from ragsite.core.messages import counted, joined, worded
 from retrieval.knowledge.selectors import (
     visible_collections,
     visible_documents,
@@ -86,6 +86,7 @@ def _shown(request: GapRequest, user: User, known: set[Any]) -> dict[str, Any]:
         "state": request.state,
         "sent_to": request.sent_to,
         "collection": collection.address if collection else None,
+        "not_notified": request.not_notified or 0,
         "note": _note(request),
         "is_own": is_own,
         "session_id": str(request.message.session_id) if is_own and request.message else None,
@@ -116,7 +117,11 @@ def _cited_by(
 
 
 def _note(request: GapRequest) -> str:
-    """What happened to those whom it concerns, in a sentence; mostly empty."""
+    """What happened to those whom it concerns, in sentences; mostly empty."""
+    return joined(" ", filter(None, (_note_of_people(request), _note_of_notices(request))))
+
+
+def _note_of_people(request: GapRequest) -> str:
     if request.asker_id is None:
         return ASKER_GONE
     if request.sent_to != GapRequest.To.COLLECTION:
@@ -125,6 +130,17 @@ def _note(request: GapRequest) -> str:
         return COLLECTION_GONE
     owner = request.collection.owner
     return "" if owner is not None and owner.is_active else OWNER_GONE
+
+
+def _note_of_notices(request: GapRequest) -> str:
+    if request.state != GapRequest.State.OPEN or not request.not_notified:
+        return ""
+    return counted(
+        "{notified} people were notified; {count} more can answer it, and finds it on the page Questions to people.",
+        "{notified} people were notified; {count} more can answer it, and find it on the page Questions to people.",
+        request.not_notified,
+        notified=MOST_PEOPLE,
+    )
 
 
 def _asker(request: GapRequest, user: User, own: set[Any]) -> str | None:
@@ -164,6 +180,7 @@ def addressee_shown(addressee: Addressee) -> dict[str, Any]:
         "collection": collection.address if collection else None,
         "owner": addressee.owner or None,
         "others": addressee.others,
+        "not_notified": addressee.not_notified,
     }
 
 

@@ -106,7 +106,13 @@ def test_it_goes_to_the_owner_of_the_collection_that_was_searched_and_lands_as_a
     offered = api_of(asker).get(f"/api/messages/{answer.pk}/ask-owner").json()
     assert offered["request"] is None
     assert offered["to"] == [
-        {"sent_to": "collection", "collection": "mei/campus", "owner": "mei", "others": 0}
+        {
+            "sent_to": "collection",
+            "collection": "mei/campus",
+            "owner": "mei",
+            "others": 0,
+            "not_notified": 0,
+        }
     ]
     with committed():
         sent = send(answer, remark="For a guest, on Monday.")
@@ -155,6 +161,30 @@ def test_several_collections_and_ones_own_go_to_the_curators(
 def test_where_nobody_could_answer_it_is_said(asker: User) -> None:
     sent = send(refused(asker))
     assert (sent.status_code, sent.json()["error"]["code"]) == (409, "nobody_to_ask")
+
+
+def test_where_not_everybody_is_notified_it_is_said_before_and_after_sending(
+    owner: User,
+    asker: User,
+    campus: Collection,
+    committed: Committed,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("feedback.requests.addressees.MOST_PEOPLE", 2)
+    monkeypatch.setattr("feedback.requests.request_data.MOST_PEOPLE", 2)
+    for name in ("ada", "bo", "cy"):
+        editor = regular(username=name)
+        CollectionPerson.objects.create(collection=campus, user=editor, role="editor")
+    answer = refused(asker, campus)
+    (to,) = api_of(asker).get(f"/api/messages/{answer.pk}/ask-owner").json()["to"]
+    assert (to["owner"], to["others"], to["not_notified"]) == ("mei", 3, 2)
+    with committed():
+        sent = send(answer).json()
+    assert sent["not_notified"] == 2
+    assert sent["note"].startswith("2 people were notified; 2 more can answer it")
+    assert Notification.objects.filter(kind="request.received").count() == 2
+    shown = client_of(asker).get(f"/requests/{sent['id']}/").content.decode()
+    assert "2 people were notified" in shown
 
 
 def test_answers_that_are_confirmed_are_not_sent(asker: User, campus: Collection) -> None:

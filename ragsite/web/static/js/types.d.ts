@@ -75,7 +75,7 @@ declare namespace Api {
   /** What is to be otherwise where an answer is written again. */
   interface Again { options?: Options; task?: "count"; assistant?: string }
   type RequestState = "open" | "answered" | "declined" | "withdrawn";
-  interface Addressee { sent_to: "collection" | "curators"; collection: string | null; owner: string | null; others: number }
+  interface Addressee { sent_to: "collection" | "curators"; collection: string | null; owner: string | null; others: number; not_notified?: number }
   /** A question that was sent to a person. */
   interface GapRequest {
     id: Id; state: RequestState; collection: string | null; note: string; sent_at: Time; ended_at: Time | null; ended_by: string | null; reply: string;

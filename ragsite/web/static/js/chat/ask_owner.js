@@ -39,7 +39,11 @@ function form(heading, finish, id, question, to) {
   const problem = h("div", { class: "form-error", role: "alert", hidden: true });
   const submit = h("button", { type: "submit", class: "button primary" }, gettext("Send the question"));
   const seen = h("p", { class: "field-help", id: "ask-owner-help" });
+  const left = h("p", { class: "field-help", hidden: true });
   const tell = () => {
+    const count = to.find((one) => one.sent_to === chosen())?.not_notified ?? 0;
+    left.hidden = !count;
+    left.textContent = ngettext("{count} of them is not notified, but finds it on the page Questions to people.", "{count} of them are not notified, but find it on the page Questions to people.", count);
     seen.textContent = chosen() === "collection"
       ? gettext("They see your name, the question and the remark, but not the conversation. The review desk sees the remark, too. You are notified when they reply.")
       : gettext("They see the question and the remark, but not the conversation. You are notified when they reply.");
@@ -67,7 +71,7 @@ function form(heading, finish, id, question, to) {
     ? h("fieldset", {}, h("legend", { class: "label" }, gettext("It goes to")), to.map((one, place) => h("label", {}, h("input", { type: "radio", name: "to", value: one.sent_to, checked: place === 0 }), h("span", {}, nameOf(one)))))
     : h("p", {}, gettextWith("It goes to {people}.", { people: h("strong", {}, nameOf(to[0])) })),
   h("label", { class: "field" }, h("span", { class: "label" }, gettext("Remark (optional)")), remark),
-  seen, problem,
+  seen, left, problem,
   h("div", { class: "dialog-actions" }, h("button", { type: "button", class: "button", onclick: () => finish(null) }, gettext("Cancel")), submit));
   tell();
   requestAnimationFrame(() => remark.focus());
