@@ -26,12 +26,15 @@ class Starter(models.Model):
 
 
 class StarterLook(models.Model):
-    """Which state of a collection starters were last looked for in, and how far a look has come that is under way."""
+    """Which state of a collection starters were last looked for in, by which assistant, and how far a look has come that
+    is under way."""
 
     collection = models.OneToOneField(
         Collection, on_delete=models.CASCADE, primary_key=True, related_name="+"
     )
     version = models.PositiveBigIntegerField()  # of the collection; 0 while no look has ended
+    # Mark of how the site's default assistant asked then (`chat.services.starters`); None: there was none.
+    asked_as = models.UUIDField(null=True)
     # Of the look that is under way: id of a document → how often it was tried. None: it has ended.
     tried: Any = models.JSONField(null=True)
     looked_at = models.DateTimeField(auto_now=True)

@@ -3,14 +3,17 @@
     a collection that has changed ─► its newest documents without starters ─► the fast model: what could be asked?
                                   ─► each is tried in the collection, as follow-ups are ─► kept, or dropped
 
-They are tried as somebody would ask them who chooses nothing: by the site's default assistant, where it looks. A
-starter belongs to one document: it goes with it, and is shown to people who may read it. Without a model there are
-none. One worker at a time makes them, and what the model fails at holds up neither documents nor collections behind it.
+They are tried as somebody would ask them who chooses nothing: by the site's default assistant, where it looks. Once
+that asks otherwise, those that were tried before go, and new ones are made. A starter belongs to one document: it goes
+with it, and is shown to people who may read it. Without a model there are none. One worker at a time makes them, and
+what the model fails at holds up neither documents nor collections behind it.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -20,7 +23,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
-from chat.models import Message, Starter, StarterLook
+from chat.models import Assistant, Message, Starter, StarterLook
 from chat.runs.answering import engine_for
 from chat.runs.budgets import site_budget_check
 from chat.runs.measuring import count_calls
@@ -52,6 +55,7 @@ DOCUMENTS = 3  # of a collection that are read for it at a time
 PASSAGES = 6  # of a document
 DOCUMENT_S = 90.0  # for the questions of one document
 TRIES = 2  # at a document that the model fails at
+GIVEN = ("instructions", "workflow", "options", "filters", "model")  # by an assistant
 LEASE = "starters"
 LEASE_S = 60.0
 logger = logging.getLogger(__name__)
@@ -81,8 +85,8 @@ def starters(*, user: User) -> QuerySet[Starter]:
 
 # ------------------------------------------------------------------------------------------------ made
 async def starters_make(*, within_s: float) -> int:
-    """Of collections that have changed since the last look. Returns how many are new; 0 also where another worker makes
-    them.
+    """Of collections that have changed since the last look, or are asked otherwise. Returns how many are new; 0 also
+    where another worker makes them.
 
     It ends when somebody asks, and when the model server fails: what is left is for the next time.
     """
@@ -125,6 +129,7 @@ def _next_collection() -> Collection | None:
     changed = Collection.objects.filter(conversation_id=None, is_sample=False).annotate(
         looked_version=Subquery(looked.values("version")),
         looked_at=Subquery(looked.values("looked_at")),
+        was_asked_as=Subquery(looked.values("asked_as")),
         is_begun=Exists(looked.filter(tried__isnull=False)),
     )
     assistant = default_assistant()
@@ -134,7 +139,11 @@ def _next_collection() -> Collection | None:
             wanted |= Q(owner__isnull=False)
         changed = changed.filter(wanted)
     is_new = Q(looked_version=None) | ~Q(looked_version=F("version"))
-    waiting = changed.filter(is_new | Q(is_begun=True))
+    mark = _asked_as(assistant)
+    is_asked_otherwise = ~Q(was_asked_as=mark)
+    if mark is not None:
+        is_asked_otherwise |= Q(was_asked_as=None)
+    waiting = changed.filter(is_new | is_asked_otherwise | Q(is_begun=True))
     return waiting.order_by(F("looked_at").asc(nulls_first=True), "created_at", "pk").first()
 
 
@@ -163,11 +172,25 @@ async def _process_collection(collection: Collection, *, until: float) -> AsyncI
 
 
 def _begun(collection: Collection) -> list[_Subject]:
-    """A look begins, or goes on: the documents that are left for it."""
-    look, _ = StarterLook.objects.get_or_create(collection=collection, defaults={"version": 0})
+    """A look begins, or goes on: the documents that are left for it. One that was asked otherwise begins anew."""
+    asked_as = _asked_as(default_assistant())
+    begun = {"version": 0, "asked_as": asked_as}
+    look, _ = StarterLook.objects.get_or_create(collection=collection, defaults=begun)
+    if look.asked_as != asked_as:
+        Starter.objects.filter(document__collection=collection).delete()
+        look.asked_as = asked_as
+        look.tried = None
     look.tried = look.tried or {}
     look.save()  # the others come before this one again
     return _subjects(collection, look.tried)
+
+
+def _asked_as(assistant: Assistant | None) -> uuid.UUID | None:
+    """A mark of what an assistant gives to a question, but for where it looks; None where there is none."""
+    if assistant is None:
+        return None
+    given = {name: getattr(assistant, name) for name in GIVEN}
+    return uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(given, sort_keys=True))
 
 
 def _subjects(collection: Collection, tried: Mapping[str, int]) -> list[_Subject]:

@@ -200,6 +200,36 @@ async def test_they_are_tried_as_the_sites_default_assistant_would_be_asked(
     assert written and all("Answer in rhymes." in prompt for prompt in written)
 
 
+async def test_they_are_made_again_once_the_default_assistant_asks_otherwise(
+    documents: Collection, online: Any
+) -> None:
+    house = await Assistant.objects.acreate(
+        name="House", instructions="Answer in rhymes.", visibility="public", is_default=True
+    )
+    assert await starters_make(within_s=60) == 2
+    former = {row.pk async for row in Starter.objects.all()}
+    assert await starters_make(within_s=60) == 0
+    house.name, house.version = "Home", 2
+    await house.asave()
+    assert await starters_make(within_s=60) == 0, "the name changes no answer"
+    house.instructions = "Answer in one word."
+    await house.asave()
+    before = len(online.chats)
+    assert await starters_make(within_s=60) == 2
+    written = [chat.prompt for chat in online.chats[before:] if "Task: WRITE." in chat.prompt]
+    assert written and all("Answer in one word." in prompt for prompt in written)
+    assert not former & {row.pk async for row in Starter.objects.all()}
+    await house.adelete()
+    assert await starters_make(within_s=60) == 2, "asked by none"
+    assert await starters_make(within_s=60) == 0
+    await Assistant.objects.acreate(
+        name="House", model="other", visibility="public", is_default=True
+    )
+    before = {row.pk async for row in Starter.objects.all()}
+    await starters_make(within_s=60)
+    assert not before & {row.pk async for row in Starter.objects.all()}, "by one where none was"
+
+
 async def test_where_the_sites_default_assistant_does_not_look_none_are_made(
     documents: Collection, online: Any, user: User
 ) -> None:
