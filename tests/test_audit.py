@@ -7,6 +7,7 @@ import io
 import json
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -19,6 +20,7 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 from django.utils import timezone
 
+from chat.models import DeskEvent, Message
 from feedback.curation.curated import CuratedPassage, curated_save
 from feedback.models import CuratedAnswer
 from ragsite.accounts.personal_data import deletion_start, deletions_do
@@ -26,7 +28,7 @@ from ragsite.models import OwnPrompt, Webhook
 from ragsite.operations.retention import retention_work
 from retrieval.engine.prompting import shipped_prompts
 from tests.clients import api_of, client_of, person, sure
-from tests.factories import CollectionFactory, SessionFactory, UserFactory
+from tests.factories import CollectionFactory, MessageFactory, SessionFactory, UserFactory
 from tests.feedback.rated import passage
 
 pytestmark = pytest.mark.django_db
@@ -63,6 +65,47 @@ def test_a_change_is_shown_with_who_made_it_and_what_was_before(root: User) -> N
     assert "<del>Library</del>" in html and "<ins>Libraries</ins>" in html
     assert html.count("Libraries") == 2  # what the admin itself wrote of it is not shown beside it
     assert "remote_addr" not in html and entry.remote_addr is None and entry.actor_email is None
+
+
+def test_a_given_up_name_is_forgotten_of_its_time_and_stays_with_who_bears_it_now(
+    root: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(current_app, "send_task", lambda *_, **__: None)
+    leaver, client = UserFactory(username="mei"), sure(root)
+
+    def share(name: str) -> str:
+        """Collection of that name; shared with whoever is called mei now."""
+        collection = CollectionFactory(owner=root, name=name)
+        body = {"people": [{"username": "mei", "role": "reader"}], "visibility": "shared"}
+        address = f"/api/collections/{collection.pk}"
+        assert client.patch(address, body, content_type="application/json").status_code == 200
+        by = {"by": root, "by_name": "root", "kind": "assignee"}
+        DeskEvent.objects.create(**by, detail={"from": None, "to": "mei", "of": name})
+        curated = {"id": str(uuid4()), "by": "mei", "on": "2026-01-01"}
+        MessageFactory(curated=curated, text=name)
+        return str(collection.pk)
+
+    share("before")
+    fields = {
+        "username": "mei-lin",
+        "is_active": "on",
+        "date_joined_0": leaver.date_joined.strftime("%Y-%m-%d"),
+        "date_joined_1": leaver.date_joined.strftime("%H:%M:%S"),
+    }
+    renaming = client.post(reverse("admin:auth_user_change", args=[leaver.pk]), fields)
+    assert renaming.status_code == 302
+    UserFactory(username="mei")
+    share("after")
+    leaver.refresh_from_db()
+    deletion_start(user=leaver)
+    deletions_do()
+    assert not User.objects.filter(pk=leaver.pk).exists()
+    logged = [str(row) for row in LogEntry.objects.values_list("changes", flat=True)]
+    assert sum("mei" in row for row in logged) == 1
+    events = DeskEvent.objects.filter(kind="assignee").values_list("detail", flat=True)
+    assert {event["of"]: event["to"] for event in events} == {"before": "–", "after": "mei"}
+    given = Message.objects.filter(curated__isnull=False).values_list("text", "curated__by")
+    assert dict(given) == {"before": "–", "after": "mei"}
 
 
 def test_what_one_request_changes_of_one_thing_is_one_line(root: User) -> None:

@@ -7,6 +7,7 @@ import json
 import zipfile
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -371,6 +372,33 @@ def test_a_checked_answer_loses_the_name_though_another_curator_has_changed_it_s
     given.refresh_from_db()
     other.refresh_from_db()
     assert (given.curated["by"], other.curated["by"]) == ("–", "Tom")
+
+
+def test_a_full_name_that_somebody_else_bears_too_stays_but_for_their_own_answers() -> None:
+    mei = UserFactory(username="mei", first_name="Mei", last_name="Lam")
+    UserFactory(username="mei2", first_name="Mei", last_name="Lam")
+    chunk = ChunkFactory()
+    passages = [CuratedPassage(chunk.document_id, "Gates", chunk.text)]
+    own = curated_save(by=mei, question="Where is it?", text="Here [1].", passages=passages)
+    theirs = MessageFactory(curated={"id": str(own.pk), "by": "Mei Lam", "on": "2026-01-01"})
+    other = MessageFactory(curated={"id": str(uuid4()), "by": "Mei Lam", "on": "2026-01-01"})
+    deletion_start(user=mei)
+    deletions_do()
+    theirs.refresh_from_db()
+    other.refresh_from_db()
+    assert (theirs.curated["by"], other.curated["by"]) == ("–", "Mei Lam")
+
+
+def test_who_had_checked_an_answer_before_stays_named() -> None:
+    tom, mei = UserFactory(username="tom"), UserFactory(username="mei")
+    chunk = ChunkFactory()
+    passages = [CuratedPassage(chunk.document_id, "Gates", chunk.text)]
+    checked = curated_save(by=mei, question="Where is it?", text="Here [1].", passages=passages)
+    given = MessageFactory(curated={"id": str(checked.pk), "by": tom.username, "on": "2026-01-01"})
+    deletion_start(user=mei)
+    deletions_do()
+    given.refresh_from_db()
+    assert given.curated["by"] == "tom"
 
 
 # ------------------------------------------------------------------------------------------------ staff

@@ -11,7 +11,8 @@ import json
 import logging
 import shutil
 import zipfile
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial, reduce
 from itertools import chain
 from operator import or_
@@ -33,6 +34,7 @@ from django.http import StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from ragsite.accounts.borne_names import BorneName, is_anothers, names_borne
 from ragsite.core.errors import PermissionDeniedError
 from ragsite.core.messages import worded
 from ragsite.core.queueing import enqueue
@@ -248,10 +250,11 @@ def _erase(user: User) -> bool:
         rows = _rows(label, user)
         while batch := list(rows.values_list("pk", flat=True)[:at_once]):
             rows.model._default_manager.filter(pk__in=batch).delete()
-    names = _names_of(user)
-    _forget_in_answers(user, names | {user.get_full_name()})
-    _forget_at_the_desk(user, names)
-    _forget_changes(user, names)
+    names = names_borne(user, _changes_of(user))
+    _forget_in_answers(user, names)
+    unique = [one for one in names if not one.is_full]
+    _forget_at_the_desk(user, unique)
+    _forget_changes(user, unique)
     with transaction.atomic():
         _keep_acts(user)
         of_user = LogEntry.objects.filter(
@@ -259,14 +262,6 @@ def _erase(user: User) -> bool:
         )
         of_user.update(object_repr="")
         return bool(User.objects.filter(pk=user.pk).delete()[0])
-
-
-def _names_of(user: User) -> set[str]:
-    """The address, and the user name with those before it, as far as the log of changes has them."""
-    names = {user.get_username(), user.email}
-    for entry in _changes_of(user).iterator(chunk_size=ROWS_AT_ONCE):
-        names.update((entry.changes or {}).get("username", ()))
-    return names - {"", "None", FORGOTTEN}
 
 
 def _changes_of(user: User) -> QuerySet[AuditEntry]:
@@ -277,20 +272,33 @@ def _changes_of(user: User) -> QuerySet[AuditEntry]:
     return entries
 
 
-def _forget_in_answers(user: User, names: set[str]) -> None:
+def _forget_in_answers(user: User, names: Sequence[BorneName]) -> None:
     """In those that others got and that the person had checked or written: they bear the name of that day, also where
-    another curator has changed the checked answer since."""
+    another curator has changed the checked answer since, or had checked it before."""
     answers = apps.get_model("chat.Message")._default_manager
     checked = apps.get_model("feedback.CuratedAnswer")._default_manager.filter(created_by=user)
     ids = {str(key) for key in checked.values_list("pk", flat=True)}
     given: QuerySet[Any] = answers.filter(curated__isnull=False)
     for answer in given.iterator(chunk_size=ROWS_AT_ONCE):
-        if answer.curated["id"] in ids or answer.curated["by"] in names:
+        said = answer.curated
+        if _is_theirs(said["by"], answer.created_at, user, names, is_own=said["id"] in ids):
             _forget_in_answer(answer, "curated")
     questions = _replies(user).exclude(message=None).values("message__reply_to")
-    written = answers.filter(reply_to__in=questions, written_by__isnull=False)
+    written: QuerySet[Any] = answers.filter(reply_to__in=questions, written_by__isnull=False)
     for answer in written.iterator(chunk_size=ROWS_AT_ONCE):
-        _forget_in_answer(answer, "written_by")
+        if _is_theirs(answer.written_by["by"], answer.created_at, user, names, is_own=True):
+            _forget_in_answer(answer, "written_by")
+
+
+def _is_theirs(
+    name: str, at: datetime, user: User, names: Sequence[BorneName], *, is_own: bool
+) -> bool:
+    """Whether a name that was written `at` that time means the person. is_own: it stands beside something of theirs, so
+    that a name that nobody else goes by is one of theirs which the log of changes no longer has."""
+    borne = [one for one in names if one.text == name and one.covers(at)]
+    if any(is_own or not one.is_full for one in borne):
+        return True
+    return (is_own or bool(borne)) and not is_anothers(name, user=user)
 
 
 @transaction.atomic
@@ -310,25 +318,29 @@ def _forget_in_answer(answer: Any, column: str) -> None:
     answer.save(update_fields=[column, "reason", "wordings"])
 
 
-def _forget_at_the_desk(user: User, names: set[str]) -> None:
+def _forget_at_the_desk(user: User, names: Sequence[BorneName]) -> None:
     """In the log of the desk, which stays."""
     events = apps.get_model("chat.DeskEvent")._default_manager
     events.filter(by=user).update(by_name=FORGOTTEN)
-    for name in names:
+    for borne in names:
+        name = borne.text
         in_detail = Q(detail__from=name) | Q(detail__to=name) | Q(detail__filters__user=name)
-        for event in events.filter(in_detail | Q(detail__filters__reviewer=name)).iterator(
-            chunk_size=ROWS_AT_ONCE
-        ):
+        in_detail |= Q(detail__filters__reviewer=name)
+        for event in events.filter(in_detail, borne.within("at")).iterator(ROWS_AT_ONCE):
             event.detail = _without(event.detail, name)
             event.save(update_fields=["detail"])
 
 
-def _forget_changes(user: User, names: set[str]) -> None:
+def _forget_changes(user: User, names: Sequence[BorneName]) -> None:
     """In the logs of what staff changed, which stay: what they hold of the account, and its names elsewhere."""
-    LogEntry.objects.filter(object_repr__in=names).update(object_repr=FORGOTTEN)
-    for name in names:
+    own = _changes_of(user).values("pk")
+    for borne in names:
+        name = borne.text
+        LogEntry.objects.filter(borne.within("action_time"), object_repr=name).update(
+            object_repr=FORGOTTEN
+        )
         named = Q(changes__icontains=_as_stored(name)) | Q(object_repr=name)
-        others = AuditEntry.objects.filter(named).exclude(pk__in=_changes_of(user).values("pk"))
+        others = AuditEntry.objects.filter(named, borne.within("timestamp")).exclude(pk__in=own)
         for entry in others.iterator(chunk_size=ROWS_AT_ONCE):
             entry.changes = _without(entry.changes, name)
             entry.object_repr = _without(entry.object_repr, name)
