@@ -122,7 +122,7 @@ def quick_filters(
 
 
 def people_offered(*, chosen: User | None = None) -> list[str]:
-    """Names of the first CHOICES at the desk, and of who is chosen now: a form that is saved would take them off."""
+    """Names of the first CHOICES at the desk, and of the person chosen now, whom a saved form would take off."""
     names = list(people_at_the_desk().values_list("username", flat=True)[:CHOICES])
     if chosen is not None and chosen.get_username() not in names:
         names.append(chosen.get_username())

@@ -172,7 +172,7 @@ async def _process_collection(collection: Collection, *, until: float) -> AsyncI
 
 
 def _begun(collection: Collection) -> list[_Subject]:
-    """A look begins, or goes on: the documents that are left for it. One that was asked otherwise begins anew."""
+    """A look begins, or goes on: the documents that are left for it. One that was asked otherwise begins again."""
     asked_as = _asked_as(default_assistant())
     begun = {"version": 0, "asked_as": asked_as}
     look, _ = StarterLook.objects.get_or_create(collection=collection, defaults=begun)

@@ -22,7 +22,7 @@ class GapRequest(models.Model):
 
     It goes with its conversation. Where the asker's account is deleted while it is open, the question stays without
     name, remark and conversation. collection: None where it is the curators', also because it was deleted; `sent_to`
-    says which it was. not_notified: people who could answer it when it was sent, and were not told. key: as of a
+    says which it was. not_notified: people who could answer it when it was sent, and were not notified. key: as of a
     `GapQuestion`. reply: an answer as Markdown, or why it is declined. dismissed_at: since then a curator has said
     that the reply becomes no checked answer. times: that it was sent, since one that is withdrawn may be sent again.
     """

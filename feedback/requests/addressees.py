@@ -37,7 +37,7 @@ class NobodyToAskError(ConflictError):
 @dataclass(frozen=True, slots=True)
 class Addressee:
     """owner: the user name, which is part of the collection's address; others: how many people beside the owner;
-    not_notified: how many of all will not be told, since they are more than MOST_PEOPLE."""
+    not_notified: how many of all will not be notified, since they are more than MOST_PEOPLE."""
 
     sent_to: GapRequest.To
     collection: Collection | None = None
@@ -114,7 +114,7 @@ def people_to_notify(request: GapRequest) -> list[int]:
 
 
 def people_not_notified(request: GapRequest) -> int:
-    """How many may answer a new question beside those who are told of it."""
+    """How many may answer a new question and are not notified of it."""
     return _not_notified(_people_for(request).count())
 
 

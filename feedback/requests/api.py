@@ -118,7 +118,7 @@ class GapRequestSerializer(serializers.Serializer[Any]):
         help_text="Its address; null: the curators of the site, or not yours to see.",
     )
     not_notified = serializers.IntegerField(
-        help_text="People who could answer it when it was sent, and were not told."
+        help_text="People who could answer it when it was sent, and were not notified."
     )
     note = serializers.CharField(
         allow_blank=True,

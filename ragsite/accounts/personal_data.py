@@ -119,7 +119,7 @@ WRITTEN = {
         ("id", "document_id", "question", "multiplier", "hide", "why", "created_at", "ended_at"),
     ),
 }
-# Whose words the others are: of who asked, not of who made a test of them.
+# The others hold the words of the asker, not of the person who made a test of them.
 OWN_WORDS = {"feedback/goldenquestion": {"from_answer": False}}
 ACTIONS = {  # of the admin's log, as the log of changes calls them
     ADDITION: AuditEntry.Action.CREATE,

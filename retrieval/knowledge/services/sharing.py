@@ -38,7 +38,7 @@ def names_offered(*, user: User, begun: str) -> list[str]:
 
 
 def groups_nameable(user: User) -> QuerySet[Group]:
-    """Those that `user` may share with. Of any other nobody is told whether it is there."""
+    """Those that `user` may share with. No answer says whether any other exists."""
     return Group.objects.all() if user.is_staff else Group.objects.filter(user=user)
 
 
