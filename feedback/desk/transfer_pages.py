@@ -83,17 +83,20 @@ def import_page(request: HttpRequest, *, access: DeskAccess, import_id: UUID) ->
     if request.method == "POST":
         return _act(request, row)
     is_open = row.state in CurationImport.WORKED_ON
+    holds = (
+        row.state != State.UNDONE
+    )  # what the file held is no longer here, so it is not called new
     wrong = first_wrong(row)
     context = {
         "section": "review",
         "row": row,
         "list": LISTS[CurationImport.Kind(row.kind)],
         "open": is_open,
-        "counts": _counts(row),
+        "counts": _counts(row) if holds else [],
         "wrong": [_wrong(one) for one in wrong],
         "wrong_name": _wrong_name(row),
         "wrong_left": max(0, row.counts.get("wrong", 0) - len(wrong)),
-        "samples": _samples(row),
+        "samples": _samples(row) if holds else [],
         "error": localized_text(row.error["text"], row.error["wording"]) if row.error else "",
         "can_discard": row.state in (State.READY, State.FAILED) and not row.written,
         "can_take_back": may_take_back(row),

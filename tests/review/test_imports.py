@@ -185,6 +185,7 @@ def test_an_import_is_taken_back_but_what_was_changed_since_stays(library: Colle
     page = client.get(reverse("review_import", args=[row.pk])).content.decode()
     assert "1 was changed since" in page and "Show the list" in page
     assert "Not imported" in page and "Cannot be imported" not in page
+    assert ">A?<" not in page
     assert DeskEvent.objects.get(kind="take_back").detail["counts"] == {"taken_back": 2, "kept": 1}
 
 
