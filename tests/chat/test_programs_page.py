@@ -100,7 +100,8 @@ async def test_the_calls_of_the_walk_are_answered(
 ) -> None:
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
     admin = await sync_to_async(UserFactory)(username="admin", is_staff=True, is_superuser=True)
-    await sync_to_async(CollectionFactory)(builtin=True, name="handbook")
+    handbook = await sync_to_async(CollectionFactory)(builtin=True, name="handbook")
+    await sync_to_async(DocumentFactory)(collection=handbook, doc_type="policy")
     conversation = await sync_to_async(SessionFactory)(user=admin)
     refusal = await sync_to_async(answered)(session=conversation, decision="NO_ANSWER", text="No.")
     await sync_to_async(person)("Curators")  # to whom a question may be sent

@@ -49,6 +49,14 @@ describe("a worker's progress", () => {
     await wait();
     assert.equal(location.reload.mock.callCount(), 1);
   });
+  test("holds a box that the page itself ticked for no change", async () => {
+    const { main, wait } = await watched();
+    const box = element("input", { type: "checkbox" }, main);
+    Object.assign(box, { type: "checkbox", value: "on", defaultValue: "", checked: true, defaultChecked: true });
+    onSite = null;
+    await wait();
+    assert.equal(location.reload.mock.callCount(), 1);
+  });
   test("takes nothing away from who is typing", async () => {
     const { main, progress, wait } = await watched();
     const note = element("textarea", {}, main);

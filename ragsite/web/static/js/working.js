@@ -8,7 +8,17 @@ const PROGRESS = "[data-working]";
 /** Whether the reader has begun to fill in a form, which a new page would empty. */
 function isFillingIn() {
   const fields = /** @type {NodeListOf<HTMLInputElement | HTMLTextAreaElement>} */ (document.querySelectorAll("main textarea, main input"));
-  return [...fields].some((field) => (field instanceof HTMLInputElement && field.type === "file" ? field.files?.length : field.value !== field.defaultValue));
+  return [...fields].some(isChanged);
+}
+
+/** @param {HTMLInputElement | HTMLTextAreaElement} field */
+function isChanged(field) {
+  if (field instanceof HTMLInputElement) {
+    if (field.type === "file") return Boolean(field.files?.length);
+    // Their value is "on" where the page gives none, whatever has been chosen.
+    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+  }
+  return field.value !== field.defaultValue;
 }
 
 /** The page as it is now; null: it cannot be had at the moment. */
