@@ -221,7 +221,7 @@ describe("an answer", () => {
     const { answer, on } = made();
     on.questionOf = () => "How many leaves & fees?";
     answer.finish({ ...message, decision: "NO_ANSWER", offers: ["count_form"] });
-    const link = answer.after.querySelector(".notice a");
+    const link = answer.after.querySelector("a.button");
     assert.equal(link.getAttribute("href"), "/documents/count/?question=How+many+leaves+%26+fees%3F");
     assert.doesNotMatch(answer.after.textContent, /Try other words/);
   });

@@ -1,7 +1,7 @@
 // Where a question is written, with what goes beside its words: files, where to look, filters, effort.
 import { api, fetchAll } from "../api.js";
 import { collectionLabel } from "../collection_names.js";
-import { icon, query, replace, store } from "../dom.js";
+import { h, icon, query, replace, store } from "../dom.js";
 import { listenForDrops } from "../files.js";
 import { gettext, ngettext } from "../i18n.js";
 import { errorToast, menuButton, toast } from "../ui.js";
@@ -278,7 +278,7 @@ export class Composer extends QuestionBox {
       const all = isNarrowed() ? itsLabel() : gettext("Those searched by default");
       const label = !this.collections ? all : !chosen.length ? gettext("Choose a collection")
         : chosen.length === 1 ? labelOf(chosen[0]) : ngettext("{count} collection", "{count} collections", chosen.length);
-      replace(button, icon("folder"), this.searchesWeb ? gettext("{places} + web", { places: label }) : label, icon("chevron"));
+      replace(button, icon("folder"), h("span", {}, this.searchesWeb ? gettext("{places} + web", { places: label }) : label), icon("chevron"));
       this.showButton();
     };
     /** @param {(row: Api.Collection) => boolean} holds */

@@ -4,7 +4,7 @@ import { gettext, gettextWith } from "../i18n.js";
 
 /** @param {Api.Answer["offers"]} offers @param {string} question */
 export function refusalHint(offers, question) {
-  if (offers.includes("count_form")) return notice("layers", h("a", { class: "button small", href: formFor(question) }, gettext("Fill in “Count and list”")));
+  if (offers.includes("count_form")) return h("div", {}, h("a", { class: "button small", href: formFor(question) }, icon("layers"), gettext("Fill in “Count and list”")));
   const link = h("a", { href: "/documents/" }, gettext("add a document"));
   if (offers.includes("add_documents")) {
     return notice("documents", h("p", {}, gettextWith("There are no documents here yet. Attach files to this conversation, {link}, or choose other collections.", { link })));
