@@ -1,6 +1,6 @@
 // How thorough the answer is: in a person's words, with every workflow, and which model, one click deeper.
 import { api } from "../api.js";
-import { icon, replace } from "../dom.js";
+import { h, icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { menuButton } from "../ui.js";
 
@@ -89,7 +89,8 @@ export class Effort {
   }
 
   show() {
-    replace(this.button, icon("flow"), [this.isLeft ? gettext("As the assistant") : this.now.label, this.model].filter(Boolean).join(" · "), icon("chevron"));
+    const names = [this.isLeft ? gettext("As the assistant") : this.now.label, this.model].filter(Boolean);
+    replace(this.button, icon("flow"), h("span", {}, names.join(" · ")), icon("chevron"));
   }
 
   /** @param {Boot.Effort} one */
