@@ -19,6 +19,7 @@ from django.db import Error as DatabaseError
 from chat.runs.answers import answers_mark_interrupted
 from chat.runs.draining import drain_begin
 from chat.runs.event_log import close_event_log
+from chat.runs.loading import loading_begin
 from chat.runs.measuring import measure_lag
 from chat.runs.running import runs_drain, runs_interrupt, runs_shut_down
 from chat.services.take_over import answers_take_over
@@ -50,8 +51,7 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await send({"type": "lifespan.startup.complete"})
         # For the first page of a PDF that somebody opens, and for the first question.
         loading = [
-            asyncio.create_task(asyncio.to_thread(reader_warm_up)),
-            asyncio.create_task(_load_builtin_model()),
+            loading_begin(asyncio.to_thread(reader_warm_up), _load_builtin_model()),
             asyncio.create_task(_load_models()),
             asyncio.create_task(_keep_showing()),
             asyncio.create_task(measure_lag()),

@@ -10,6 +10,7 @@ from django.db import DatabaseError
 from django.test import AsyncClient, Client
 from pydantic import BaseModel
 
+from chat.runs.loading import loading_begin
 from ragsite.core.messages import worded
 from ragsite.operations import health
 from retrieval.compose import close_engine, get_engine
@@ -113,6 +114,23 @@ def test_metrics_are_for_this_machine(client: Client) -> None:
 @pytest.mark.django_db
 def test_metrics_are_refused_to_strangers(client: Client, extra: dict[str, Any]) -> None:
     assert client.get("/metrics", **extra).status_code == 403
+
+
+async def test_a_process_that_still_loads_gets_no_requests_yet(
+    async_client: AsyncClient, dependencies: pytest.MonkeyPatch
+) -> None:
+    loaded = asyncio.Event()
+
+    async def broken() -> None:
+        raise OSError
+
+    task = loading_begin(loaded.wait(), broken())
+    waiting = await async_client.get("/readyz/own")
+    assert (waiting.status_code, waiting.json()) == (503, {"status": "loading"})
+    assert (await ready(async_client))[0] == 200
+    loaded.set()
+    await task
+    assert (await async_client.get("/readyz/own")).status_code == 200
 
 
 async def test_what_all_machines_lack_takes_none_of_them_out(

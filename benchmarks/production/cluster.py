@@ -166,7 +166,9 @@ class Cluster:
         )
 
     def _web(self, name: str, port: int) -> Part:
-        return self._part(name, [*UVICORN, "--port", str(port)], f"http://127.0.0.1:{port}/readyz")
+        return self._part(
+            name, [*UVICORN, "--port", str(port)], f"http://127.0.0.1:{port}/readyz/own"
+        )
 
     def _worker(self, number: int) -> Part:
         command = ["celery", "-A", "ragsite", "worker", "--loglevel", "WARNING"]

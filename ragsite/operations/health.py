@@ -24,6 +24,7 @@ from django.views.decorators.http import require_safe
 from django_prometheus.exports import ExportToDjangoView
 
 from chat.runs.draining import is_draining
+from chat.runs.loading import is_loading
 from ragsite.accounts.auth import token_of_header
 from ragsite.core import metrics as measured
 from ragsite.core import storage
@@ -81,9 +82,14 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 async def readyz_own(request: HttpRequest) -> JsonResponse:
     """Whether this process is to get requests: 503 only for what the others do not lack as well.
 
-    For load balancers: one that took machines out for what they share would take out all of them.
+    For load balancers: one that took machines out for what they share would take out all of them. `loading`: it has
+    just begun, and its first answers would stall.
     """
-    status = "draining" if is_draining() else "ready"
+    status = "ready"
+    if is_draining():
+        status = "draining"
+    elif is_loading():
+        status = "loading"
     body: dict[str, Any] = {"status": status}
     if status == "ready" and (disk := await _state("storage", _storage))["state"] == "down":
         body = {"status": "not_ready", "reason": disk["reason"]}
