@@ -50,7 +50,7 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
             return
         await send({"type": "lifespan.startup.complete"})
         # For the first page of a PDF that somebody opens, and for the first question.
-        loading = [
+        loading: list[asyncio.Future[Any]] = [
             loading_begin(asyncio.to_thread(reader_warm_up), _load_builtin_model()),
             asyncio.create_task(_load_models()),
             asyncio.create_task(_keep_showing()),

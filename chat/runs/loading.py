@@ -9,22 +9,24 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 logger = logging.getLogger(__name__)
-_under_way: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Any]] = WeakKeyDictionary()
+_under_way: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Future[Any]] = WeakKeyDictionary()
 
 
-def loading_begin(*parts: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+def loading_begin(*parts: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
     """Load these side by side. What fails is tried again by the first question or file that needs it."""
-
-    async def load() -> None:
-        for result in await asyncio.gather(*parts, return_exceptions=True):
-            if isinstance(result, Exception):
-                logger.warning("something could not be loaded beforehand: %r", result)
-
-    task = asyncio.create_task(load())
-    _under_way[asyncio.get_running_loop()] = task
-    return task
+    loading = asyncio.gather(*parts, return_exceptions=True)
+    loading.add_done_callback(_log_failures)
+    _under_way[asyncio.get_running_loop()] = loading
+    return loading
 
 
 def is_loading() -> bool:
-    task = _under_way.get(asyncio.get_running_loop())
-    return task is not None and not task.done()
+    loading = _under_way.get(asyncio.get_running_loop())
+    return loading is not None and not loading.done()
+
+
+def _log_failures(loading: asyncio.Future[list[Any]]) -> None:
+    results = [] if loading.cancelled() else loading.result()
+    for result in results:
+        if isinstance(result, Exception):
+            logger.warning("something could not be loaded beforehand: %r", result)
