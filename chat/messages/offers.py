@@ -24,6 +24,8 @@ def offers_below(answer: Message) -> list[str]:
     is_refused = answer.decision == Message.Decision.NO_ANSWER
     if has_no_documents(answer):
         return [ADD_DOCUMENTS] if is_refused else []
+    if is_help(answer):
+        return []
     was_asked_to_count = answer.request.get("task") == "count"
     is_count = was_asked_to_count or bool(_details(answer, CountDetails))
     offered = []
@@ -41,6 +43,11 @@ def has_no_documents(answer: Message) -> bool:
     return answer.in_scope == 0 and answer.being_read == 0
 
 
+def is_help(answer: Message) -> bool:
+    """It is the site's own help: no question was looked for."""
+    return any(written.help for written in _details(answer, GenerateDetails))
+
+
 def is_unsure(answer: Message) -> bool:
     """Nothing was found, a second look did not confirm the answer, or no model wrote it; a complete count is sure, and
     the site's help answers no question."""
@@ -52,7 +59,7 @@ def is_unsure(answer: Message) -> bool:
         return False
     if any(count.complete for count in _details(answer, CountDetails)):
         return False
-    if any(written.help for written in _details(answer, GenerateDetails)):
+    if is_help(answer):
         return False
     return answer.support in UNSURE or not answer.model
 
