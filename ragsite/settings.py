@@ -441,6 +441,7 @@ LOGGING: dict[str, Any] = {
         "mcp": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
         "jieba": {"level": "WARNING"},
+        "constance": {"level": "WARNING"},
         "dulwich": {"level": "WARNING"},
         "trafilatura": {
             "level": "CRITICAL"
