@@ -118,7 +118,7 @@ async def _make(
 async def _tried(
     deps: Deps, message: Message, following: Question, passages: Sequence[StoredChunk]
 ) -> list[str]:
-    """Those of the model's questions that are answered. Raises _GoneError, ModelError, AppError."""
+    """Those of the model's questions that are answered. Raises _AnswerGoneError, ModelError, AppError."""
 
     async def candidates() -> list[str]:
         await _require_current(message)
@@ -148,7 +148,7 @@ class _AnswerGoneError(Exception):
 
 
 async def _require_current(message: Message) -> None:
-    """Raises _GoneError."""
+    """Raises _AnswerGoneError."""
     if not await database_call(_shown(message).exists):
         raise _AnswerGoneError
 

@@ -150,7 +150,7 @@ def _next_collection() -> Collection | None:
 async def _process_collection(collection: Collection, *, until: float) -> AsyncIterator[int]:
     """How many of each of its documents are new.
 
-    Raises ModelError, AppError, _AskedMeanwhileError: then it is resumed once the others had their turn, as where
+    Raises ModelError, AppError, _QuestionCameError: then it is resumed once the others had their turn, as where
     no time is left.
     """
     for subject in await database_call(_begun, collection):
@@ -214,7 +214,7 @@ def _subjects(collection: Collection, tried: Mapping[str, int]) -> list[_Subject
 
 
 async def _of_document(subject: _Subject) -> list[Starter]:
-    """Raises ModelError, AppError, _AskedMeanwhileError."""
+    """Raises ModelError, AppError, _QuestionCameError."""
     await _is_idle()
     scope = await database_call(scope_of_documents, [subject.document])
     found = await get_engine().store.fetch(subject.chunk_ids, scope=scope)
@@ -244,7 +244,7 @@ async def _of_document(subject: _Subject) -> list[Starter]:
 
 
 async def _is_answered(deps: Deps, question: Question, document: Document) -> bool:
-    """From this document among others. Raises AppError, _AskedMeanwhileError."""
+    """From this document among others. Raises AppError, _QuestionCameError."""
     await _is_idle()
     trial = await try_question(deps, question)
     outcome = trial.outcome
@@ -298,7 +298,7 @@ def _mark_processed(collection: Collection) -> None:
 
 
 async def _is_idle() -> None:
-    """For an answer, nor for a document to be read. Raises _AskedMeanwhileError."""
+    """For an answer, nor for a document to be read. Raises _QuestionCameError."""
     if await database_call(_is_busy):
         raise _QuestionCameError
 

@@ -34,7 +34,7 @@ _loading = threading.Lock()
 
 
 class BuiltinEmbedder:
-    """Implements `retrieval.ports.Embedder`. Unavailable only where the package is not the one that is pinned."""
+    """Implements `retrieval.engine.ports.Embedder`. Unavailable only where the package is not the one that is pinned."""
 
     @property
     def space(self) -> EmbeddingSpace:
