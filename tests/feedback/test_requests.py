@@ -233,11 +233,11 @@ def test_a_complete_count_is_sure(asker: User, is_complete: bool, status: int) -
     assert send(answer).status_code == status
 
 
-def test_below_the_sites_help_nobody_is_to_be_asked(asker: User) -> None:
+def test_below_the_sites_help_nothing_is_offered(asker: User) -> None:
     person("Curators")
     answer = refused(asker, decision="ANSWER", model="", text="Three things to try: …")
     DecisionStepFactory(message=answer, name="generate", detail={"help": True, "cited": []})
-    assert offers_of(answer) == ["count"]
+    assert offers_of(answer) == []
     assert send(answer).json()["error"]["code"] == "answered"
 
 
